@@ -1,0 +1,36 @@
+# make demo   a small active-learning comparison, from nothing to a figure and a table
+# make test   lint-free tests of everything
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test lint types speed clean
+
+demo: $(INSTALLED)
+	$(BIN)/python scripts/demo.py
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)
+	$(BIN)/mypy
+
+speed: $(INSTALLED)
+	$(BIN)/python scripts/compare_speed.py
+
+# torch goes first and exactly: any other requirement on it draws in a CUDA build.
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.lock)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,38 @@
+"""What the user can put right: these errors become one message and exit code 2 on the command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class InputError(ValueError):
+    """Something that was handed in cannot be used; the message says what and what is allowed."""
+
+
+def check_choice(what: str, value: object, allowed: Iterable[str]) -> str:
+    """Return `value` if it is one of `allowed`; otherwise name the nearest and all allowed ones."""
+    choices = sorted(allowed)
+    if isinstance(value, str) and value in choices:
+        return value
+    nearest = difflib.get_close_matches(str(value), choices, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
+    raise InputError(f"Unknown {what} '{value}'.{hint} Allowed: {', '.join(choices)}.")
+
+
+def check_integer(what: str, value: object, minimum: int) -> int:
+    """Return `value` if it is a whole number of at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise InputError(f"{what} must be a whole number of at least {minimum}, got {value!r}.")
+    return value
+
+
+def check_number(what: str, value: object, minimum: float, *, exclusive: bool = False) -> float:
+    """Return `value` as a float if it is finite and at least (`exclusive`: above) `minimum`."""
+    usable = isinstance(value, int | float) and not isinstance(value, bool)
+    if usable:
+        number = float(value)  # type: ignore[arg-type]
+        if minimum < number < float("inf") or (not exclusive and number == minimum):
+            return number
+    bound = f"above {minimum:g}" if exclusive else f"of at least {minimum:g}"
+    raise InputError(f"{what} must be a finite number {bound}, got {value!r}.")

@@ -1,0 +1,239 @@
+"""The ensemble of M exact GPs that share their data: the belief every acquisition looks at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from botorch.models.model import Model
+from botorch.posteriors.fully_bayesian import MCMC_DIM, GaussianMixturePosterior
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
+from torch import Tensor
+
+from scorebo.errors import InputError
+from scorebo.gp.kernels import RBF, Kernel, Matern52, as_kernel
+
+if TYPE_CHECKING:
+    from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
+
+    from scorebo.inference.diagnostics import Diagnostics
+
+
+class FullyBayesianGP(Model):
+    """M exact GPs on the same data, one per hyperparameter set; a BoTorch fully Bayesian `Model`.
+
+    K_m = k_m(X, X) + (noise_m + noise_floor)·I is factorised once, here. The inverse Cholesky factors W_m and
+    α_m = K_m⁻¹(y − mean_m) are kept, so that b points cost O(M(bnD + bn²)) and nothing is factorised again.
+
+    Args:
+        train_X: `n x D`, already scaled; nothing is scaled inside.
+        train_Y: `n x 1` or `n`, already standardised.
+        lengthscale: `M x D`.
+        outputscale: `M`, a variance.
+        noise: `M`, a variance.
+        mean: `M`, the constant prior mean.
+        kernel: a kernel object, or "matern52" or "rbf".
+        noise_floor: added to every noise variance, in K and in noisy predictions.
+        diagnostics: how the sets were drawn, where they were.
+    """
+
+    _is_fully_bayesian = True
+    _is_ensemble = True
+
+    def __init__(
+        self,
+        train_X: Tensor,
+        train_Y: Tensor,
+        *,
+        lengthscale: Tensor,
+        outputscale: Tensor,
+        noise: Tensor,
+        mean: Tensor,
+        kernel: Kernel | str = "matern52",
+        noise_floor: float = 0.0,
+        diagnostics: Diagnostics | None = None,
+    ) -> None:
+        super().__init__()
+        self.train_X = _as_float64("train_X", train_X)
+        self.train_Y = _as_float64("train_Y", train_Y).reshape(-1, 1)
+        self.lengthscale = _as_float64("lengthscale", lengthscale)
+        self.outputscale = _as_float64("outputscale", outputscale)
+        self.noise = _as_float64("noise", noise)
+        self.mean = _as_float64("mean", mean)
+        self.kernel = as_kernel(kernel)
+        self.noise_floor = noise_floor
+        self.diagnostics = diagnostics
+        self._check_shapes()
+        self._factorise()
+
+    def _check_shapes(self) -> None:
+        if self.train_X.ndim != 2 or len(self.train_X) != len(self.train_Y) or len(self.train_X) == 0:
+            raise InputError(
+                f"train_X must be n x D and train_Y n x 1 with n > 0, got {tuple(self.train_X.shape)} and "
+                f"{tuple(self.train_Y.shape)}."
+            )
+        if self.lengthscale.ndim != 2 or len(self.lengthscale) == 0 or self.lengthscale.shape[1] != self.dim:
+            raise InputError(
+                f"lengthscale must be M x {self.dim} with M > 0 for {self.dim}-dimensional inputs, "
+                f"got {tuple(self.lengthscale.shape)}."
+            )
+        for name in ("outputscale", "noise", "mean"):
+            if getattr(self, name).shape != (self.num_sets,):
+                raise InputError(
+                    f"{name} must hold one value for each of the {self.num_sets} sets, "
+                    f"got shape {tuple(getattr(self, name).shape)}."
+                )
+        for name in ("lengthscale", "outputscale"):
+            if not bool((getattr(self, name) > 0).all()):
+                raise InputError(f"{name} must be positive.")
+        if not bool((self.noise + self.noise_floor >= 0).all()):
+            raise InputError("noise is a variance and must not be negative.")
+
+    def _factorise(self) -> None:
+        n = len(self.train_X)
+        covariance = self.kernel(self.train_X, self.train_X, self.lengthscale, self.outputscale)
+        covariance.diagonal(dim1=-2, dim2=-1).add_(self.noise_variance[:, None])
+        factor, info = torch.linalg.cholesky_ex(covariance)
+        if bool(info.any()):
+            bad = info.nonzero().flatten().tolist()
+            raise InputError(
+                f"The covariance of hyperparameter sets {bad} is not positive definite: the points are duplicates "
+                "or too close for a noise variance this small. Raise noise or noise_floor."
+            )
+        identity = torch.eye(n, dtype=torch.float64).expand(self.num_sets, n, n)
+        inverse_factor = torch.linalg.solve_triangular(factor, identity, upper=False)
+        residual = self.train_Y[:, 0] - self.mean[:, None]
+        self.cholesky = factor
+        self._inverse_factor = inverse_factor
+        self._alpha = (inverse_factor.mT @ (inverse_factor @ residual.unsqueeze(-1))).squeeze(-1)
+
+    @property
+    def dim(self) -> int:
+        """Number of input dimensions D."""
+        return self.train_X.shape[-1]
+
+    @property
+    def num_sets(self) -> int:
+        """Number of hyperparameter sets M."""
+        return self.lengthscale.shape[0]
+
+    @property
+    def noise_variance(self) -> Tensor:
+        """The noise variance each set adds to a prediction of y, floor included. `M`."""
+        return self.noise + self.noise_floor
+
+    @property
+    def num_outputs(self) -> int:
+        return 1
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        return torch.Size([self.num_sets])
+
+    @property
+    def train_inputs(self) -> tuple[Tensor]:
+        """The training inputs as BoTorch's acquisitions expect them: `M x n x D` in a tuple."""
+        return (self.train_X.expand(self.num_sets, *self.train_X.shape),)
+
+    @property
+    def train_targets(self) -> Tensor:
+        """The training targets as BoTorch's acquisitions expect them: `M x n`."""
+        return self.train_Y[:, 0].expand(self.num_sets, len(self.train_Y))
+
+    def _whiten(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean `batch x M x q` and whitened cross-covariance `batch x M x n x q` at X `batch x q x D`."""
+        cross = self.kernel(X, self.train_X, self.lengthscale, self.outputscale)
+        mean = self.mean[:, None] + (cross @ self._alpha.unsqueeze(-1)).squeeze(-1)
+        return mean, self._inverse_factor @ cross.mT
+
+    def marginals(self, X: Tensor, *, observation_noise: bool = False) -> tuple[Tensor, Tensor]:
+        """Mean and variance of f (or y, with `observation_noise`) at single points under each set.
+
+        Args:
+            X: `batch x D`.
+
+        Returns:
+            Two tensors `batch x M`, differentiable in X.
+        """
+        points = X.reshape(-1, self.dim)
+        mean, whitened = self._whiten(points)
+        variance = self.outputscale[:, None] - whitened.square().sum(dim=-2)
+        # Next to an observation without noise rounding can push the variance below 0 by about 1e-16 outputscales.
+        variance = torch.maximum(variance, 1e-14 * self.outputscale[:, None])
+        if observation_noise:
+            variance = variance + self.noise_variance[:, None]
+        shape = (*X.shape[:-1], self.num_sets)
+        return mean.mT.reshape(shape), variance.mT.reshape(shape)
+
+    def joint(self, X: Tensor, *, observation_noise: bool = False) -> tuple[Tensor, Tensor]:
+        """Mean `batch x M x q` and covariance `batch x M x q x q` of f (or y) at X `batch x q x D` under each set."""
+        mean, whitened = self._whiten(X)
+        covariance = self.kernel(X, X, self.lengthscale, self.outputscale) - whitened.mT @ whitened
+        if observation_noise:
+            covariance = covariance + torch.diag_embed(self.noise_variance[:, None].expand(mean.shape))
+        return mean, covariance
+
+    def posterior(
+        self,
+        X: Tensor,
+        output_indices: list[int] | None = None,
+        observation_noise: bool | Tensor = False,
+        posterior_transform: Any = None,
+    ) -> GaussianMixturePosterior:
+        """BoTorch's posterior at X `batch x q x D`; the sets are at dimension `MCMC_DIM` of mean and covariance."""
+        if isinstance(observation_noise, Tensor):
+            raise InputError("observation_noise must be True or False: the noise is each set's own.")
+        if X.shape[-2] == 1:
+            mean, variance = self.marginals(X.squeeze(-2), observation_noise=observation_noise)
+            mean, covariance = mean.unsqueeze(-1), variance[..., None, None]
+        else:
+            mean, covariance = self.joint(X, observation_noise=observation_noise)
+        posterior = GaussianMixturePosterior(MultivariateNormal(mean, covariance))
+        return posterior if posterior_transform is None else posterior_transform(posterior)
+
+    @classmethod
+    def from_botorch(cls, model: AbstractFullyBayesianSingleTaskGP) -> FullyBayesianGP:
+        """Lift a fitted BoTorch fully Bayesian single-task GP; both have the same posterior.
+
+        A model with input or outcome transforms, or with given noise per observation, is refused: the ensemble holds
+        the data as they are and one noise variance for each set.
+        """
+        model._check_if_fitted()
+        for transform in ("input_transform", "outcome_transform"):
+            if hasattr(model, transform):
+                raise InputError(f"A BoTorch model with an {transform} cannot be lifted: transform the data first.")
+        covariance, likelihood = model.covar_module, model.likelihood
+        num_sets = model.num_mcmc_samples
+        scaled = isinstance(covariance, ScaleKernel)
+        base = covariance.base_kernel if scaled else covariance
+        outputscale = covariance.outputscale.detach() if scaled else torch.ones(num_sets, dtype=torch.float64)
+        kernel: Kernel
+        if isinstance(base, MaternKernel) and base.nu == 2.5:
+            kernel = Matern52()
+        elif isinstance(base, RBFKernel):
+            kernel = RBF()
+        else:
+            raise InputError(f"Only Matérn-5/2 and RBF kernels can be lifted, got {type(base).__name__}.")
+        noise = likelihood.noise.detach()
+        if noise.numel() != num_sets:
+            raise InputError("A BoTorch model with given noise per observation (train_Yvar) cannot be lifted.")
+        return cls(
+            model.train_inputs[0][0] if model.train_inputs[0].ndim == 3 else model.train_inputs[0],
+            model.train_targets[0] if model.train_targets.ndim == 2 else model.train_targets,
+            lengthscale=base.lengthscale.detach().reshape(num_sets, -1),
+            outputscale=outputscale.reshape(num_sets),
+            noise=noise.reshape(num_sets),
+            mean=model.mean_module.constant.detach().reshape(num_sets),
+            kernel=kernel,
+        )
+
+
+def _as_float64(name: str, value: Tensor) -> Tensor:
+    tensor = torch.as_tensor(value, dtype=torch.float64).detach().clone()
+    if not bool(tensor.isfinite().all()):
+        raise InputError(f"{name} holds values that are not finite.")
+    return tensor
+
+
+__all__ = ["MCMC_DIM", "FullyBayesianGP"]

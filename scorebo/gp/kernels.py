@@ -1,0 +1,86 @@
+"""Stationary ARD kernels, evaluated for all M hyperparameter sets at once.
+
+A kernel object carries no hyperparameters of its own: lengthscales and outputscales are the ensemble's. It is the one
+place that knows the covariance as a function of the scaled squared distance r² = Σ_d (x_d − x'_d)²/ℓ_d².
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from scorebo.errors import check_choice
+
+# Elements of the pairwise difference tensor held at once (64 MB); larger products of points are done in slices.
+MAX_PAIRWISE = 8_000_000
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """Covariance k(x, x') = outputscale · correlation(r²)."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def correlation(self, squared_distance: Tensor) -> Tensor:
+        """Correlation as a function of the scaled squared distance, element by element."""
+
+    def __call__(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
+        """Covariance of every pair of points under every set.
+
+        Args:
+            X1: `batch x n1 x D`.
+            X2: `batch x n2 x D`, or `n2 x D`.
+            lengthscale: `M x D`.
+            outputscale: `M`.
+
+        Returns:
+            `batch x M x n1 x n2`.
+        """
+        squared_distance = scaled_squared_distance(X1, X2, lengthscale)
+        return outputscale[:, None, None] * self.correlation(squared_distance)
+
+
+def scaled_squared_distance(X1: Tensor, X2: Tensor, lengthscale: Tensor) -> Tensor:
+    """Σ_d (x_d − x'_d)²/ℓ_md² from plain differences: no cancellation for close points. `batch x M x n1 x n2`."""
+    precision = lengthscale.pow(-2)
+    rows = max(1, MAX_PAIRWISE // max(1, X2.shape[-2] * X2.shape[-1] * X1.shape[:-2].numel()))
+    if X1.shape[-2] > rows:
+        return torch.cat([scaled_squared_distance(part, X2, lengthscale) for part in X1.split(rows, dim=-2)], dim=-2)
+    difference = X1.unsqueeze(-2) - X2.unsqueeze(-3)
+    return (difference.square() @ precision.mT).movedim(-1, -3)
+
+
+@dataclass(frozen=True)
+class Matern52(Kernel):
+    """Matérn with smoothness 5/2: (1 + √5 r + 5r²/3) exp(−√5 r)."""
+
+    name: ClassVar[str] = "matern52"
+
+    def correlation(self, squared_distance: Tensor) -> Tensor:
+        # The derivative by r² is finite at 0, that of the root is not: below the clamp the slope is cut to the exact 0.
+        scaled = math.sqrt(5.0) * squared_distance.clamp_min(1e-30).sqrt()
+        return (1.0 + scaled + scaled.square() / 3.0) * (-scaled).exp()
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """Squared exponential: exp(−r²/2)."""
+
+    name: ClassVar[str] = "rbf"
+
+    def correlation(self, squared_distance: Tensor) -> Tensor:
+        return (-0.5 * squared_distance).exp()
+
+
+def as_kernel(kernel: Kernel | str) -> Kernel:
+    """A kernel object from itself or from its short name."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    short_forms: dict[str, Kernel] = {cls.name: cls() for cls in (Matern52, RBF)}
+    return short_forms[check_choice("kernel", kernel, short_forms)]
