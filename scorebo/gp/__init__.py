@@ -1,6 +1,8 @@
 """What is believed: kernels, priors, the log density of θ and the ensemble of exact GPs."""
 
+from scorebo.gp.density import LogDensity
 from scorebo.gp.ensemble import FullyBayesianGP
 from scorebo.gp.kernels import RBF, Kernel, Matern52
+from scorebo.gp.surrogate import Surrogate
 
-__all__ = ["RBF", "FullyBayesianGP", "Kernel", "Matern52"]
+__all__ = ["RBF", "FullyBayesianGP", "Kernel", "LogDensity", "Matern52", "Surrogate"]

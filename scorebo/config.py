@@ -1,0 +1,205 @@
+"""Configuration: composed by Hydra, checked in one place, instantiated by `_target_`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from scorebo.errors import InputError, check_choice, check_integer, check_number
+
+if TYPE_CHECKING:
+    from benchmarks.base import Benchmark
+    from scorebo.gp import Surrogate
+
+GROUPS = ("benchmark", "model", "mcmc", "acquisition", "experiment")
+_PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
+# Nodes that carry the name of their file.
+NAMED = ("benchmark", "model", "acquisition")
+
+
+def config_root() -> Path:
+    """Folder of the configs: inside the package when installed, beside it in a checkout."""
+    package = Path(__file__).parent
+    installed = package / "configs"
+    return installed if installed.is_dir() else package.parent / "configs"
+
+
+def available(group: str, config_dir: Path | None = None) -> list[str]:
+    """Names that `group=` accepts, the user's own from `config_dir` included."""
+    check_choice("config group", group, GROUPS)
+    roots = [config_root()] + ([config_dir] if config_dir else [])
+    return sorted({path.stem for root in roots for path in (root / group).glob("*.yaml")})
+
+
+def describe_choice(group: str, name: str, config_dir: Path | None = None) -> str:
+    """The first comment line of a config file: what it is, in a sentence."""
+    for root in [config_root()] + ([config_dir] if config_dir else []):
+        path = root / group / f"{name}.yaml"
+        if path.is_file():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                if line.startswith("#") and "@package" not in line:
+                    return line.lstrip("# ")
+    return ""
+
+
+def compose(overrides: Sequence[str], config_dir: Path | None = None) -> DictConfig:
+    """The resolved configuration of one run, checked.
+
+    Args:
+        overrides: as on the command line, in Hydra's grammar: `benchmark=gramacy1`, `mcmc.warmup=64`.
+        config_dir: a folder with the user's own config groups, searched after the project's.
+    """
+    from hydra import compose as hydra_compose
+    from hydra.errors import HydraException
+
+    overrides = [_quote_choice(override) for override in overrides]
+    if config_dir is not None:
+        if not config_dir.is_dir():
+            raise InputError(f"--config-dir: there is no folder '{config_dir}'.")
+        overrides.append(f"hydra.searchpath=[file://{config_dir.resolve()}]")
+    _check_choices(overrides, config_dir)
+    try:
+        with _hydra():
+            config = hydra_compose("config", overrides=overrides, return_hydra_config=True)
+            choices = config.hydra.runtime.choices
+            OmegaConf.set_struct(config, False)
+            del config["hydra"]
+            for group in NAMED:
+                if isinstance(config.get(group), DictConfig) and "name" not in config[group]:
+                    config[group].name = choices[group]
+            OmegaConf.resolve(config)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise InputError(_explain(error, overrides)) from error
+    missing = sorted(OmegaConf.missing_keys(config))
+    if missing:
+        raise InputError(f"No value for {', '.join(missing)}: give one, e.g. {missing[0]}=VALUE.")
+    _check(config)
+    return config
+
+
+def load_model(model: str | Mapping[str, Any], **overrides: Any) -> Surrogate:
+    """The surrogate of a model config, by name or as a config node."""
+    return instantiate("model", _model_node(model) if isinstance(model, str) else model, overrides)
+
+
+@lru_cache
+def _model_node(name: str) -> DictConfig:
+    from hydra import compose as hydra_compose
+
+    check_choice("model", name, available("model"))
+    with _hydra():
+        return hydra_compose(f"model/{name}").model
+
+
+def load_benchmark(name: str, **overrides: Any) -> Benchmark:
+    """The task of a benchmark config, e.g. `load_benchmark("gramacy1", noise_std=0.2)`."""
+    check_choice("benchmark", name, available("benchmark"))
+    return instantiate("benchmark", compose([f"benchmark={name}", "acquisition=random"]).benchmark, overrides)
+
+
+def instantiate(what: str, node: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Any:
+    """The object a config node describes by `_target_`, with a message of one sentence when it cannot be made."""
+    from hydra.errors import InstantiationException
+    from hydra.utils import instantiate as hydra_instantiate
+
+    settings: dict[str, Any] = dict(as_dict(node) if isinstance(node, DictConfig) else node)
+    if "_target_" not in settings:
+        raise InputError(f"The {what} config '{settings.get('name')}' names no class: _target_ is missing.")
+    overrides = overrides or {}
+    unknown = set(overrides) - set(settings)
+    # Objects (a kernel, a prior) go straight to the class: Hydra would take them apart as structured configs.
+    objects = {key: value for key, value in overrides.items() if not isinstance(value, _PLAIN)}
+    settings = {key: value for key, value in (settings | dict(overrides)).items() if key not in objects}
+    missing = [key for key, value in settings.items() if isinstance(value, str) and value == "???"]
+    if missing:
+        raise InputError(f"{what} '{settings.get('name')}' needs a value for {', '.join(missing)}.")
+    try:
+        return hydra_instantiate(settings, _partial_=True, _convert_="all")(**objects)
+    except (InstantiationException, TypeError) as error:
+        cause = error if isinstance(error, TypeError) else error.__cause__
+        if isinstance(cause, InputError):
+            raise cause from error
+        if unknown and isinstance(cause, TypeError):
+            check_choice(f"setting of {what} '{settings.get('name')}'", min(unknown), set(settings) - unknown - {"_target_"})
+        reason = str(error).splitlines()[0] if cause is None else f"{type(cause).__name__}: {cause}"
+        raise InputError(f"{what} '{settings.get('name')}' ({settings['_target_']}) cannot be made: {reason}") from error
+
+
+def _check(config: DictConfig) -> None:
+    """Types and ranges that no class checks before a run starts."""
+    check_integer("seed", config.seed, 0)
+    check_integer("threads", config.threads, 1)
+    check_integer("mcmc.warmup", config.mcmc.warmup, 0)
+    check_integer("mcmc.thinning", config.mcmc.thinning, 1)
+    check_integer("mcmc.num_sets", config.mcmc.num_sets, 1)
+    check_choice("mcmc.sampler", config.mcmc.sampler, ("map", "nuts", "pyro"))
+    for name in ("num_optima", "num_features"):
+        if config.mcmc[name] is not None:
+            check_integer(f"mcmc.{name}", config.mcmc[name], 1)
+    for name in ("raw_samples", "restarts", "maxiter"):
+        check_integer(f"optimizer.{name}", config.optimizer[name], 1)
+    check_number("optimizer.around_std", config.optimizer.around_std, 0.0)
+    if not isinstance(config.results, str) or not config.results:
+        raise InputError(f"results must be the path of a folder, got {config.results!r}.")
+    for group in NAMED:
+        if not isinstance(config[group], DictConfig):
+            raise InputError(f"{group} must name a config. Allowed: {', '.join(available(group))}.")
+
+
+def _check_choices(overrides: Sequence[str], config_dir: Path | None) -> None:
+    for override in overrides:
+        group, _, choice = override.lstrip("+").partition("=")
+        if group in GROUPS and choice and choice != "null":
+            check_choice(group, choice.strip("'"), available(group, config_dir))
+    for group in ("benchmark", "acquisition"):
+        if not any(override.lstrip("+").startswith(f"{group}=") for override in overrides):
+            raise InputError(f"No {group} given: {group}=NAME with one of {', '.join(available(group, config_dir))}.")
+
+
+def _quote_choice(override: str) -> str:
+    """`model=true` with its choice quoted: Hydra's grammar reads the bare word as a truth value."""
+    group, equals, choice = override.partition("=")
+    return f"{group}='{choice}'" if equals and group in GROUPS and choice in ("true", "false") else override
+
+
+def _explain(error: Exception, overrides: Sequence[str]) -> str:
+    """One sentence for a mistake in the overrides, with the settings that exist at that place."""
+    text = str(error).splitlines()[0]
+    for override in overrides:
+        key = override.lstrip("+~").partition("=")[0]
+        if f"'{key}'" in text and "Could not override" in text:
+            group, _, setting = key.rpartition(".")
+            try:
+                place: Any = compose([o for o in overrides if o != override and "searchpath" not in o])
+                place = OmegaConf.select(place, group) if group else place
+                check_choice(f"setting in '{group or 'the configuration'}'", setting, [str(name) for name in place if name != "_target_"])
+            except InputError as nearer:
+                return str(nearer)
+    return text
+
+
+@contextmanager
+def _hydra() -> Iterator[None]:
+    """Hydra on the project's configs, whatever Hydra state the caller has."""
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.core.singleton import Singleton
+
+    state = Singleton.get_state()
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(config_root()), version_base="1.3"):
+            yield
+    finally:
+        Singleton.set_state(state)
+
+
+def as_dict(node: DictConfig | ListConfig) -> Any:
+    """Plain containers of a resolved node."""
+    return OmegaConf.to_container(node, resolve=True)

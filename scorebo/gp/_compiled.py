@@ -1,0 +1,245 @@
+"""Log marginal likelihood and log prior with their gradients, compiled: the innermost loop of all inference.
+
+The covariance lives in three forms: squared differences and correlations *packed* (the n(n−1)/2 pairs i > j, row after
+row, so that every loop over pairs is contiguous and vectorised), and a full n x n array for LAPACK.
+"""
+
+from __future__ import annotations
+
+
+import llvmlite.binding
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core.typing import signature
+from numba.extending import get_cython_function_address, intrinsic
+
+MATERN52 = 0
+RBF = 1
+
+
+def _lapack(name: str, num_pointers: int) -> types.ExternalFunction:
+    """SciPy's LAPACK routine under a symbol of its own, so that compiled code that calls it can be cached on disk."""
+    symbol = f"scorebo_{name}"
+    llvmlite.binding.add_symbol(symbol, get_cython_function_address("scipy.linalg.cython_lapack", name))
+    return types.ExternalFunction(symbol, signature(types.void, *[types.voidptr] * num_pointers))
+
+
+_dpotrf = _lapack("dpotrf", 5)
+_dpotrs = _lapack("dpotrs", 8)
+_dpotri = _lapack("dpotri", 5)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _pointer(typing_context, array):  # type: ignore[no-untyped-def]  # numba's own calling convention
+    """Address of an array's first element, as LAPACK takes it."""
+
+    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        return builder.bitcast(data, ir.IntType(8).as_pointer())
+
+    return types.voidptr(array), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _float_bits(typing_context, bits):  # type: ignore[no-untyped-def]
+    """The double whose bit pattern is this integer."""
+
+    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _integer_bits(typing_context, value):  # type: ignore[no-untyped-def]
+    """The bit pattern of a double."""
+
+    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.int64(types.float64), generate
+
+
+_SHIFT = 6755399441055744.0  # 1.5·2⁵²: adding a whole number puts it into the low bits of the double
+
+
+@numba.njit(inline="always")
+def _exp(x: float) -> float:
+    """eˣ for −708 < x ≤ 0 to 2e-16, in arithmetic that the compiler vectorises (the library call is not)."""
+    whole = np.floor(x * 1.4426950408889634 + 0.5)
+    rest = (x - whole * 0.6931471803691238) - whole * 1.9082149292705877e-10
+    # Taylor's series to degree 13, by Horner's rule; a loop over a tuple of coefficients would not be unrolled.
+    series = rest * (1.0 / 6227020800.0) + 1.0 / 479001600.0
+    series = series * rest + 1.0 / 39916800.0
+    series = series * rest + 1.0 / 3628800.0
+    series = series * rest + 1.0 / 362880.0
+    series = series * rest + 1.0 / 40320.0
+    series = series * rest + 1.0 / 5040.0
+    series = series * rest + 1.0 / 720.0
+    series = series * rest + 1.0 / 120.0
+    series = series * rest + 1.0 / 24.0
+    series = series * rest + 1.0 / 6.0
+    series = series * rest + 0.5
+    series = series * rest + 1.0
+    series = series * rest + 1.0
+    power = _float_bits((_integer_bits(whole + _SHIFT) << 52) + 4607182418800017408)
+    return series * power
+
+
+@numba.njit(cache=True, error_model="numpy")
+def pack_squares(X: np.ndarray) -> np.ndarray:
+    """Squared differences of all pairs i > j in every dimension: `D x n(n−1)/2`."""
+    n, dim = X.shape
+    squares = np.empty((dim, n * (n - 1) // 2))
+    for d in range(dim):
+        pair = 0
+        for i in range(n):
+            for j in range(i):
+                difference = X[i, d] - X[j, d]
+                squares[d, pair] = difference * difference
+                pair += 1
+    return squares
+
+
+# No reassociation here: it would fold the two-part constant of the range reduction in `_exp`.
+@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+def _correlations(kernel, squares, precision, correlation, slope):  # type: ignore[no-untyped-def]
+    """Correlation of every pair, and its slope −2·∂correlation/∂r², from which all lengthscale gradients follow."""
+    dim, pairs = squares.shape
+    slope[:] = 0.0
+    for d in range(dim):
+        weight = precision[d]
+        row = squares[d]
+        for p in range(pairs):
+            slope[p] += weight * row[p]
+    if kernel == 0:
+        for p in range(pairs):
+            scaled = np.sqrt(5.0 * slope[p])
+            decay = _exp(-min(scaled, 700.0))
+            correlation[p] = (1.0 + scaled + scaled * scaled / 3.0) * decay
+            slope[p] = (5.0 / 3.0) * (1.0 + scaled) * decay
+    else:
+        for p in range(pairs):
+            decay = _exp(-min(0.5 * slope[p], 700.0))
+            correlation[p] = decay
+            slope[p] = decay
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def log_likelihood(kernel, squares, y, parameters, noise_floor, gradient):  # type: ignore[no-untyped-def]
+    """Log marginal likelihood of one exact GP.
+
+    Args:
+        kernel: MATERN52 or RBF.
+        squares: `D x n(n−1)/2` from `pack_squares`.
+        y: `n`.
+        parameters: `D + 3`: log lengthscales, log outputscale, log noise variance, mean.
+        noise_floor: added to the noise variance.
+        gradient: `D + 3`, overwritten with the derivatives by `parameters`.
+
+    Returns:
+        The value; −inf (and a zero gradient) where the covariance is not numerically positive definite.
+    """
+    n = y.shape[0]
+    dim, pairs = squares.shape
+    outputscale = np.exp(parameters[dim])
+    noise = np.exp(parameters[dim + 1])
+    precision = np.exp(-2.0 * parameters[:dim])
+    gradient[:] = 0.0
+
+    correlation = np.empty(pairs)
+    slope = np.empty(pairs)
+    _correlations(kernel, squares, precision, correlation, slope)
+
+    # The lower triangle row by row is LAPACK's upper triangle column by column.
+    covariance = np.empty((n, n))
+    pair = 0
+    for i in range(n):
+        for j in range(i):
+            covariance[i, j] = outputscale * correlation[pair + j]
+        pair += i
+        covariance[i, i] = outputscale + noise + noise_floor
+
+    upper = np.array([85], dtype=np.uint8)  # "U"
+    order = np.array([n], dtype=np.int32)
+    one = np.array([1], dtype=np.int32)
+    info = np.zeros(1, dtype=np.int32)
+    _dpotrf(_pointer(upper), _pointer(order), _pointer(covariance), _pointer(order), _pointer(info))
+    if info[0] != 0:
+        return -np.inf
+    value = -0.5 * n * 1.8378770664093453
+    for i in range(n):
+        value -= np.log(covariance[i, i])
+
+    residual = y - parameters[dim + 2]
+    alpha = residual.copy()
+    _dpotrs(
+        _pointer(upper), _pointer(order), _pointer(one), _pointer(covariance), _pointer(order), _pointer(alpha),
+        _pointer(order), _pointer(info),
+    )  # fmt: skip
+    value -= 0.5 * np.sum(residual * alpha)
+    _dpotri(_pointer(upper), _pointer(order), _pointer(covariance), _pointer(order), _pointer(info))
+
+    # With A = ααᵀ − K⁻¹ each derivative is ½ tr(A ∂K): pairs count twice, the diagonal once.
+    trace = 0.0
+    signal = 0.0
+    pair = 0
+    for i in range(n):
+        trace += alpha[i] * alpha[i] - covariance[i, i]
+        for j in range(i):
+            weight = alpha[i] * alpha[j] - covariance[i, j]
+            signal += weight * correlation[pair + j]
+            slope[pair + j] *= weight
+        pair += i
+    for d in range(dim):
+        row = squares[d]
+        total = 0.0
+        for p in range(pairs):
+            total += slope[p] * row[p]
+        gradient[d] = outputscale * precision[d] * total
+    gradient[dim] = outputscale * (0.5 * trace + signal)
+    gradient[dim + 1] = 0.5 * noise * trace
+    gradient[dim + 2] = np.sum(alpha)
+    return value
+
+
+@numba.njit(cache=True, error_model="numpy")
+def log_prior(form, a, b, constant, theta, gradient):  # type: ignore[no-untyped-def]
+    """Sum of the log densities of the unconstrained coordinates; adds its derivatives to `gradient`.
+
+    `form`, `a`, `b` are as in `scorebo.gp.priors`; `constant` holds each coordinate's normalising constant.
+    """
+    value = 0.0
+    for i in range(theta.shape[0]):
+        value += constant[i]
+        if form[i] == 0:
+            deviation = (theta[i] - a[i]) / b[i]
+            value -= 0.5 * deviation * (theta[i] - a[i])
+            gradient[i] -= deviation
+        else:
+            value += a[i] * theta[i] - b[i] * np.exp(theta[i])
+            gradient[i] += a[i] - b[i] * np.exp(theta[i])
+    return value
+
+
+@numba.njit(cache=True, error_model="numpy")
+def log_density(kernel, squares, y, base, free, form, a, b, constant, noise_floor, theta):  # type: ignore[no-untyped-def]
+    """Log posterior density (up to the evidence) of the free coordinates and its gradient.
+
+    Args:
+        base: `D + 3` parameters as in `log_likelihood`; the free ones are overwritten by theta.
+        free: positions of the free coordinates in `base`.
+        theta: the free coordinates.
+    """
+    parameters = base.copy()
+    parameters[free] = theta
+    full = np.empty_like(parameters)
+    value = log_likelihood(kernel, squares, y, parameters, noise_floor, full)
+    gradient = full[free]
+    value += log_prior(form, a, b, constant, theta, gradient)
+    if not np.isfinite(value):
+        gradient[:] = 0.0
+        return -np.inf, gradient
+    return value, gradient

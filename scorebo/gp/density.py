@@ -1,0 +1,128 @@
+"""The log density of θ in unconstrained coordinates: written once, used by every sampler."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from scorebo.errors import InputError
+from scorebo.gp import _compiled
+from scorebo.gp.kernels import RBF, Matern52
+from scorebo.gp.priors import GAUSSIAN, Prior
+from scorebo.gp.surrogate import Surrogate
+
+_KERNEL_CODES = {Matern52: _compiled.MATERN52, RBF: _compiled.RBF}
+
+
+class LogDensity:
+    """log p(θ | X, y) up to the evidence, with its closed-form gradient, for the free parameters of a surrogate.
+
+    θ holds, in this order and where they are not known: D log lengthscales, log outputscale, log noise variance, mean.
+
+    Args:
+        X: `n x D`.
+        y: `n`.
+        surrogate: kernel and beliefs.
+        of_logarithms: whether the density is that of the logarithms of the positive parameters (for sampling) or
+            that of the parameters themselves (whose maximum is the MAP estimate; no Jacobian).
+        noise_floor: added to the noise variance; the surrogate's by default.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        surrogate: Surrogate,
+        *,
+        of_logarithms: bool = True,
+        noise_floor: float | None = None,
+    ) -> None:
+        self.surrogate = surrogate
+        self.noise_floor = surrogate.noise_floor if noise_floor is None else noise_floor
+        self.dim_inputs = X.shape[1]
+        self.beliefs = surrogate.beliefs(self.dim_inputs)
+        self.evaluations = 0
+        kernel = type(surrogate.kernel)
+        if kernel not in _KERNEL_CODES:
+            allowed = ", ".join(cls.name for cls in _KERNEL_CODES)
+            raise InputError(f"No compiled density for the kernel {kernel.__name__}. Allowed: {allowed}.")
+
+        free = [i for i, belief in enumerate(self.beliefs) if isinstance(belief, Prior)]
+        priors = [self.beliefs[i] for i in free]
+        forms = [prior.unconstrained for prior in priors if isinstance(prior, Prior)]
+        self._positive = np.array([i < self.dim_inputs + 2 for i in free], dtype=bool)
+        self._shift = np.where(self._positive, 0.0 if of_logarithms else 1.0, 0.0)
+        self._free = np.array(free, dtype=np.int64)
+        self._base = np.array([0.0 if isinstance(belief, Prior) else belief for belief in self.beliefs])
+        known_scales = [i for i in range(self.dim_inputs + 2) if not isinstance(self.beliefs[i], Prior)]
+        with np.errstate(divide="ignore"):  # a noise variance known to be 0 is −inf here and 0 again in the density
+            self._base[known_scales] = np.log(self._base[known_scales])
+        form, a, b = zip(*forms, strict=True) if forms else ((), (), ())
+        self._arguments = (
+            _KERNEL_CODES[kernel],
+            _compiled.pack_squares(np.ascontiguousarray(X, dtype=np.float64)),
+            np.ascontiguousarray(y, dtype=np.float64),
+            self._base,
+            self._free,
+            np.array(form, dtype=np.int64),
+            np.array(a, dtype=np.float64),
+            np.array(b, dtype=np.float64),
+            np.array([_normaliser(*parameters) for parameters in forms], dtype=np.float64),
+            self.noise_floor,
+        )
+
+    @property
+    def dim(self) -> int:
+        """Number of free parameters."""
+        return len(self._free)
+
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient at θ; −inf and a zero gradient where the covariance is not positive definite."""
+        self.evaluations += 1
+        value, gradient = _compiled.log_density(*self._arguments, theta)
+        if self._shift.any():
+            value, gradient = value - float(self._shift @ theta), gradient - self._shift
+        return value, gradient
+
+    def sample_prior(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """`size x dim` draws of θ from the prior."""
+        columns = [self.beliefs[i].sample(rng, size) for i in self._free]  # type: ignore[union-attr]
+        theta = np.stack(columns, axis=1) if columns else np.empty((size, 0))
+        theta[:, self._positive] = np.log(theta[:, self._positive])
+        return theta
+
+    def bounds(self, noise_minimum: float) -> list[tuple[float | None, float | None]]:
+        """Bounds on θ for a maximiser: the noise variance at least `noise_minimum`, scales within e^±20."""
+        noise = self.dim_inputs + 1
+        limits: list[tuple[float | None, float | None]] = []
+        for i, positive in zip(self._free, self._positive, strict=True):
+            low = math.log(noise_minimum) if i == noise and noise_minimum > 0 else -20.0
+            limits.append((low, 20.0) if positive else (None, None))
+        return limits
+
+    def constrain(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """The hyperparameters of `M x dim` coordinates: lengthscale `M x D`, outputscale, noise and mean `M`."""
+        full = np.tile(self._base, (len(theta), 1))
+        full[:, self._free] = theta
+        full[:, :-1] = np.exp(full[:, :-1])
+        d = self.dim_inputs
+        return {
+            "lengthscale": full[:, :d],
+            "outputscale": full[:, d],
+            "noise": full[:, d + 1],
+            "mean": full[:, d + 2],
+        }
+
+    @property
+    def names(self) -> list[str]:
+        """Name of each free coordinate, e.g. `log lengthscale 1`."""
+        names = [f"log lengthscale {d + 1}" for d in range(self.dim_inputs)]
+        names += ["log outputscale", "log noise", "mean"]
+        return [names[i] for i in self._free]
+
+
+def _normaliser(form: int, a: float, b: float) -> float:
+    if form == GAUSSIAN:
+        return -0.5 * math.log(2.0 * math.pi * b)
+    return a * math.log(b) - math.lgamma(a)

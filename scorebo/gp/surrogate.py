@@ -1,0 +1,75 @@
+"""A surrogate: which kernel, and what is believed about each hyperparameter before any data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scorebo.errors import InputError, check_choice, check_number
+from scorebo.gp.kernels import Kernel, as_kernel
+from scorebo.gp.priors import Prior
+
+Belief = Prior | float | Sequence[float]
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """Kernel and beliefs; a belief is a prior (the parameter is inferred) or a number (the parameter is known).
+
+    Args:
+        name: the config's name.
+        kernel: a kernel object or its short name.
+        lengthscale: one belief for every dimension, or one known value per dimension.
+        outputscale: belief about the signal variance.
+        noise: belief about the noise variance.
+        mean: belief about the constant mean.
+        noise_floor: added to the noise variance in the density and in prediction.
+        estimate: "posterior" draws sets from the posterior, "map" takes its maximum.
+        noise_minimum: lower bound of the noise variance when it is maximised (`estimate="map"`).
+        standardize: whether a run standardises the outputs before every fit.
+    """
+
+    name: str
+    kernel: Kernel | str
+    lengthscale: Belief
+    outputscale: Belief
+    noise: Belief
+    mean: Belief
+    noise_floor: float = 1e-6
+    estimate: str = "posterior"
+    noise_minimum: float = 1e-4
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel", as_kernel(self.kernel))
+        check_choice("estimate", self.estimate, ("posterior", "map"))
+        check_number("noise_floor", self.noise_floor, 0.0)
+        check_number("noise_minimum", self.noise_minimum, 0.0)
+        for name, low in (("lengthscale", True), ("outputscale", True), ("noise", False)):
+            belief = getattr(self, name)
+            if isinstance(belief, Prior) and not belief.positive:
+                raise InputError(f"{name} of model '{self.name}' is positive: its prior must be LogNormal or Gamma.")
+            if not isinstance(belief, Prior):
+                for value in np.ravel(belief):
+                    check_number(f"{name} of model '{self.name}'", float(value), 0.0, exclusive=low)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether nothing is left to infer."""
+        return not any(isinstance(belief, Prior) for belief in (self.lengthscale, self.outputscale, self.noise, self.mean))
+
+    def beliefs(self, dim: int) -> list[Prior | float]:
+        """One belief per parameter: D lengthscales, outputscale, noise, mean."""
+        if isinstance(self.lengthscale, Prior | float | int):
+            lengthscale: list[Prior | float] = [self.lengthscale] * dim
+        else:
+            lengthscale = [float(value) for value in self.lengthscale]
+        if len(lengthscale) != dim:
+            raise InputError(f"Model '{self.name}' has {len(lengthscale)} lengthscales for {dim} input dimensions.")
+        rest: list[Prior | float] = []
+        for name in ("outputscale", "noise", "mean"):
+            belief = getattr(self, name)
+            rest.append(belief if isinstance(belief, Prior) else float(belief))
+        return lengthscale + rest

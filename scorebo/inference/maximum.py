@@ -1,0 +1,55 @@
+"""The maximum of the posterior, and normal draws around it."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+
+from scorebo.gp.density import LogDensity
+
+NUM_STARTS = 8
+
+
+def maximise(density: LogDensity, *, noise_minimum: float, seed: int, starts: int = NUM_STARTS) -> np.ndarray:
+    """Highest point of the density found by L-BFGS-B from the best of many prior draws. `dim`.
+
+    Raises:
+        RuntimeError: the density is finite at none of the starts.
+    """
+    bounds = density.bounds(noise_minimum)
+    low = np.array([-np.inf if limit[0] is None else limit[0] for limit in bounds])
+    high = np.array([np.inf if limit[1] is None else limit[1] for limit in bounds])
+    candidates = np.clip(density.sample_prior(np.random.default_rng(seed), 8 * starts), low, high)
+    values = np.array([density(theta)[0] for theta in candidates])
+    best_theta, best_value = None, -np.inf
+    for index in np.argsort(-values)[:starts]:
+        if not np.isfinite(values[index]):
+            continue
+        result = minimize(lambda theta: _negated(density, theta), candidates[index], jac=True, bounds=bounds)
+        if np.isfinite(result.fun) and -result.fun > best_value:
+            best_theta, best_value = result.x, -float(result.fun)
+    if best_theta is None:
+        raise RuntimeError("The log density is finite at none of the starting points.")
+    return best_theta
+
+
+def _negated(density: LogDensity, theta: np.ndarray) -> tuple[float, np.ndarray]:
+    value, gradient = density(theta)
+    # A finite wall instead of infinity lets the line search step back from a covariance that is not positive definite.
+    return (1e100, np.zeros_like(theta)) if not np.isfinite(value) else (-value, -gradient)
+
+
+def laplace_draws(density: LogDensity, *, size: int, seed: int) -> np.ndarray:
+    """`size x dim` draws from the normal distribution that matches the density's mode and curvature.
+
+    The fallback when a sampler keeps failing. The Hessian comes from differences of the exact gradient; directions of
+    no curvature get the spread of a unit normal, so that the draws stay finite.
+    """
+    mode = maximise(density, noise_minimum=0.0, seed=seed)
+    step = 1e-4
+    columns = [(density(mode + step * e)[1] - density(mode - step * e)[1]) / (2 * step) for e in np.eye(density.dim)]
+    hessian = np.stack(columns)
+    precision, directions = np.linalg.eigh(-0.5 * (hessian + hessian.T))
+    spread = 1.0 / np.sqrt(np.maximum(precision, 1.0 / 9.0))
+    normal = np.random.default_rng(seed).standard_normal((size, density.dim))
+    return mode + (normal * spread) @ directions.T

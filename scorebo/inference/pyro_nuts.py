@@ -1,0 +1,57 @@
+"""NUTS by Pyro, the paper's sampler: slow, and kept as the reference the fast one is checked against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scorebo.gp.density import LogDensity
+from scorebo.inference.diagnostics import Chain
+from scorebo.inference.nuts import MAX_TREE_DEPTH
+
+
+class _Potential(torch.autograd.Function):
+    """Minus the log density as a torch function, with the closed-form gradient."""
+
+    @staticmethod
+    def forward(context: Any, theta: Tensor, density: LogDensity) -> Tensor:
+        value, gradient = density(theta.detach().numpy())
+        context.save_for_backward(torch.from_numpy(gradient))
+        return theta.new_tensor(-value)
+
+    @staticmethod
+    def backward(context: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
+        (gradient,) = context.saved_tensors
+        return -grad_outputs[0] * gradient, None
+
+
+def sample(density: LogDensity, start: np.ndarray, *, warmup: int, draws: int, seed: int) -> Chain:
+    """Draw one chain from `start` with a dense mass matrix; the global random state is left as it was."""
+    from pyro.infer.mcmc import MCMC, NUTS
+
+    kernel = NUTS(
+        potential_fn=lambda parameters: _Potential.apply(parameters["theta"], density),
+        full_mass=True,
+        max_tree_depth=MAX_TREE_DEPTH,
+    )
+    chain = MCMC(
+        kernel,
+        num_samples=draws,
+        warmup_steps=warmup,
+        initial_params={"theta": torch.from_numpy(start.copy())},
+        disable_progbar=True,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        chain.run()
+    theta = chain.get_samples()["theta"].numpy()
+    report = chain.diagnostics()
+    return Chain(
+        theta=theta,
+        divergences=len(report["divergences"]["chain 0"]),
+        acceptance=float(report["acceptance rate"]["chain 0"]),
+        step_size=float(kernel.step_size),
+    )

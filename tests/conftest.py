@@ -1,0 +1,42 @@
+"""Shared by all tests: one thread, as in runs, set before the numerical libraries load."""
+
+from __future__ import annotations
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import pytest
+import torch
+
+from scorebo.gp import FullyBayesianGP
+
+
+@pytest.fixture(autouse=True)
+def _global_random_state():
+    """No test may depend on the global random state another one left, and none of our code may change it."""
+    torch.manual_seed(20231210)
+    before = torch.get_rng_state()
+    yield
+    torch.set_rng_state(before)
+
+
+def random_ensemble(seed: int, *, n: int = 12, dim: int = 2, num_sets: int = 4, kernel: str = "matern52"):
+    """An ensemble with hyperparameters spread over a plausible range, on data of its own first set's scale."""
+    rng = torch.Generator().manual_seed(seed)
+
+    def uniform(*shape: int) -> torch.Tensor:
+        return torch.rand(*shape, generator=rng, dtype=torch.float64)
+
+    X = uniform(n, dim)
+    Y = torch.sin(5.0 * X.sum(-1)) + 0.1 * torch.randn(n, generator=rng, dtype=torch.float64)
+    return FullyBayesianGP(
+        X,
+        (Y - Y.mean()) / Y.std(),
+        lengthscale=0.1 + uniform(num_sets, dim),
+        outputscale=0.3 + 2.0 * uniform(num_sets),
+        noise=0.01 + 0.2 * uniform(num_sets),
+        mean=uniform(num_sets) - 0.5,
+        kernel=kernel,
+    )
