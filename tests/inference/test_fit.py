@@ -1,0 +1,194 @@
+import logging
+
+import numpy as np
+import pytest
+import torch
+
+import scorebo
+from scorebo.config import load_model
+from scorebo.errors import InputError
+from scorebo.gp import LogDensity
+from scorebo.inference import fit
+from scorebo.inference.diagnostics import Chain
+
+FAST = {"warmup": 40, "thinning": 2, "num_sets": 4}
+
+
+def data(n=15, dim=2, seed=0):
+    rng = torch.Generator().manual_seed(seed)
+    X = torch.rand(n, dim, generator=rng, dtype=torch.float64)
+    Y = torch.sin(5 * X[:, :1]) + 0.1 * torch.randn(n, 1, generator=rng, dtype=torch.float64)
+    return X, (Y - Y.mean()) / Y.std()
+
+
+class SamplerContract:
+    """What every sampler is held to; a new sampler's test inherits it."""
+
+    sampler: str
+
+    @pytest.mark.parametrize("model", ["al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch"])
+    def test_shapes_and_diagnostics(self, model):
+        X, Y = data()
+        gp = scorebo.fit_gp(X, Y, model=model, sampler=self.sampler, **FAST)
+        assert gp.lengthscale.shape == (4, 2)
+        assert gp.outputscale.shape == gp.noise.shape == gp.mean.shape == (4,)
+        assert gp.noise_floor == 1e-6
+        if model == "al_lognormal_no_outputscale":
+            assert (gp.outputscale == 1.0).all()
+        if model.startswith("al"):
+            assert (gp.mean == 0.0).all()
+        diagnostics = gp.diagnostics
+        assert diagnostics.sampler == self.sampler
+        assert diagnostics.draws == 8
+        assert diagnostics.gradient_evaluations > 48
+        assert diagnostics.seconds > 0
+        assert diagnostics.step_size > 0
+        assert 0 < diagnostics.acceptance <= 1
+        assert diagnostics.ess_bulk > 0
+        assert diagnostics.rhat > 0
+        assert diagnostics.fallback is None
+
+    def test_same_seed_same_sets_and_global_state_untouched(self):
+        X, Y = data()
+        state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()
+        first = scorebo.fit_gp(X, Y, sampler=self.sampler, seed=3, **FAST)
+        assert torch.equal(torch.get_rng_state(), state)
+        assert (np.random.get_state()[1] == numpy_state).all()
+        torch.rand(7)
+        again = scorebo.fit_gp(X, Y, sampler=self.sampler, seed=3, **FAST)
+        other = scorebo.fit_gp(X, Y, sampler=self.sampler, seed=4, **FAST)
+        for name in ("lengthscale", "outputscale", "noise", "mean"):
+            assert torch.equal(getattr(first, name), getattr(again, name))
+        assert not torch.equal(first.lengthscale, other.lengthscale)
+
+
+class TestNUTS(SamplerContract):
+    sampler = "nuts"
+
+    def test_keeps_energy_and_tree_depth(self):
+        diagnostics = scorebo.fit_gp(*data(), **FAST).diagnostics
+        assert diagnostics.energy_bfmi > 0
+        assert 1 <= diagnostics.tree_depth_mean <= diagnostics.tree_depth_max <= 6
+
+
+class TestPyro(SamplerContract):
+    sampler = "pyro"
+
+
+def test_sets_are_every_thinning_th_draw(monkeypatch):
+    theta = np.random.default_rng(0).standard_normal((12, 5))
+
+    def sample(density, start, *, warmup, draws, seed):
+        assert (warmup, draws) == (5, 12)
+        return Chain(theta)
+
+    monkeypatch.setitem(fit.SAMPLERS, "nuts", sample)
+    gp = scorebo.fit_gp(*data(), warmup=5, thinning=3, num_sets=4)
+    np.testing.assert_allclose(gp.lengthscale.log(), theta[2::3, :2], rtol=1e-12)
+
+
+def test_maximum_is_a_stationary_point_of_the_density_of_the_parameters():
+    X, Y = data(n=25)
+    gp = scorebo.fit_gp(X, Y, model="map")
+    assert gp.num_sets == 1
+    assert gp.noise_floor == 0.0
+    density = LogDensity(X.numpy(), Y[:, 0].numpy(), load_model("map"), of_logarithms=False, noise_floor=0.0)
+    theta = torch.cat([gp.lengthscale[0].log(), gp.outputscale.log(), gp.noise.log(), gp.mean]).numpy()
+    value, gradient = density(theta)
+    assert np.abs(gradient).max() < 1e-3
+    rng = np.random.default_rng(0)
+    assert all(density(start)[0] <= value for start in density.sample_prior(rng, 500))
+
+
+def test_maximum_keeps_the_noise_above_its_bound():
+    X = torch.linspace(0, 1, 12, dtype=torch.float64)[:, None]
+    Y = torch.sin(3 * X)
+    Y = (Y - Y.mean()) / Y.std()
+    free = float(scorebo.fit_gp(X, Y, sampler="map").noise)
+    assert 1e-4 <= free < 1e-2
+    bound = float(scorebo.fit_gp(X, Y, sampler="map", noise_minimum=1e-2).noise)
+    assert bound == pytest.approx(1e-2, rel=1e-6)
+    assert load_model("map").noise_minimum == load_model("bo_lognormal").noise_minimum == 1e-4
+
+
+def test_known_hyperparameters_are_taken_as_they_are():
+    X, Y = data()
+    gp = scorebo.fit_gp(X, Y, model="true", lengthscale=[0.3, 2.0], noise=0.05)
+    assert gp.lengthscale.tolist() == [[pytest.approx(0.3, rel=1e-14), pytest.approx(2.0, rel=1e-14)]]
+    assert float(gp.noise) == pytest.approx(0.05, rel=1e-14)
+    assert gp.diagnostics.sampler == "known"
+
+
+class TestFailingSampler:
+    def test_is_retried_with_another_seed(self, monkeypatch, caplog):
+        real, seeds = fit.SAMPLERS["nuts"], []
+
+        def flaky(density, start, *, seed, **settings):
+            seeds.append(seed)
+            if len(seeds) == 1:
+                raise RuntimeError("All initialization points failed\nCaused by: …")
+            return real(density, start, seed=seed, **settings)
+
+        monkeypatch.setitem(fit.SAMPLERS, "nuts", flaky)
+        with caplog.at_level(logging.WARNING):
+            gp = scorebo.fit_gp(*data(), **FAST)
+        assert gp.diagnostics.retries == 1
+        assert gp.diagnostics.fallback is None
+        assert len(set(seeds)) == 2
+        assert "attempt 1 of 3 failed: All initialization points failed." in caplog.text
+
+    def test_falls_back_to_laplace_draws_and_says_so(self, monkeypatch, caplog):
+        monkeypatch.setitem(
+            fit.SAMPLERS, "nuts", lambda density, start, *, draws, **_: Chain(np.ones((draws, density.dim)))
+        )
+        with caplog.at_level(logging.WARNING):
+            gp = scorebo.fit_gp(*data(), **FAST)
+        assert gp.num_sets == 4
+        assert gp.diagnostics.fallback == "laplace"
+        assert gp.diagnostics.retries == 3
+        assert "failed 3 times: the sets are Laplace draws" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model": "bo_log"}, "Unknown model 'bo_log'. Did you mean"),
+        ({"sampler": "hmc"}, "Unknown sampler 'hmc'. Allowed: map, nuts, pyro"),
+        ({"num_sets": 0}, "num_sets must be a whole number of at least 1"),
+        ({"thinning": 0}, "thinning must be a whole number of at least 1"),
+        ({"warmup": -1}, "warmup must be a whole number of at least 0"),
+        ({"seed": -1}, "seed must be a whole number of at least 0"),
+        ({"kernel": "periodic"}, "Unknown kernel 'periodic'"),
+        ({"model": "true"}, "needs a value for lengthscale"),
+        ({"wrong": 1}, "Unknown setting of model 'bo_lognormal' 'wrong'"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(InputError, match=message):
+        scorebo.fit_gp(*data(), **settings)
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "message"),
+    [
+        (torch.rand(5), torch.rand(5), "X must be n x D"),
+        (torch.rand(5, 2), torch.rand(4), "Y must be n x 1 or n with n = 5"),
+        (torch.rand(5, 2), torch.rand(5, 2), "Y must be n x 1"),
+        (torch.rand(1, 2), torch.rand(1), "At least two observations"),
+        (torch.rand(5, 2), torch.full((5,), 0.3), "Y is constant: all 5 observations equal 0.3"),
+        (torch.ones(5, 2), torch.rand(5), "duplicates of one point"),
+        (torch.tensor([[0.1], [float("nan")]]), torch.rand(2), "X holds values that are not finite"),
+        (torch.rand(2, 1), torch.tensor([0.1, float("inf")]), "Y holds values that are not finite"),
+    ],
+)
+def test_bad_data(X, Y, message):
+    with pytest.raises(InputError, match=message):
+        scorebo.fit_gp(X, Y)
+
+
+def test_duplicate_points_are_fitted():
+    X, Y = data(n=10)
+    gp = scorebo.fit_gp(torch.cat([X, X]), torch.cat([Y, Y + 0.1]), **FAST)
+    mean, variance = gp.marginals(X)
+    assert torch.isfinite(mean).all()
+    assert (variance > 0).all()
