@@ -1,0 +1,124 @@
+"""What every task offers: a function on a box, its noise, and its initial design.
+
+A new task is one class and one YAML file. The class states its box, its direction and its function:
+
+    class Sphere(Benchmark):
+        bounds = ((-1.0, -1.0), (1.0, 1.0))  # lower corner, upper corner; D is their length
+        optimal_value = 0.0                  # leave out where it is not known
+        # maximize = True                    # leave out where the task minimises
+
+        def evaluate_true(self, X):          # n x D in the box, float64 -> n, float64, without noise
+            return X.square().sum(-1)
+
+and the file `configs/benchmark/sphere.yaml` (or one in a folder given with `--config-dir`) its numbers:
+
+    # @package _global_
+    benchmark:
+      _target_: my_package.Sphere
+      name: sphere
+      noise_std: 0.1
+      initial: 3
+      total: 50
+
+A subclass with options of its own takes them as further keywords and passes the rest to `super().__init__`; bounds that
+depend on the options are set on `self` before that call.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.checks import check_bounds, check_inputs, check_outputs
+from scorebo.errors import InputError, check_integer, check_number
+from scorebo.seeds import derive, generator
+
+
+class Benchmark(ABC):
+    """A task: the function f on a box, observed with independent normal noise.
+
+    Design and noise are functions of (name, seed, index) only, so that every acquisition sees the same.
+
+    Args:
+        name: The task's name; it seeds design and noise and names the folder of the runs.
+        noise_std: Standard deviation of the observation noise.
+        initial: Number of points of the initial design, at least 2.
+        total: Number of observations in all, the initial design included.
+
+    Attributes:
+        dim: D, the number of inputs.
+        bounds: `2 x D` in the task's own units, float64: lower corner, upper corner.
+        maximize: Whether larger values of f are better.
+        optimal_value: The best value of f on the box in that direction, or None where it is not known.
+    """
+
+    bounds: Any  # two corners as a class states them; the `2 x D` tensor on every instance
+    dim: int
+    maximize: bool = False
+    optimal_value: float | None = None
+
+    def __init__(self, *, name: str, initial: int, total: int, noise_std: float = 0.0) -> None:
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+            raise InputError(f"A task's name must consist of letters, digits, '_', '-' and '.', got {name!r}.")
+        self.name = name
+        self.noise_std = check_number(f"noise_std of task '{name}'", noise_std, 0.0)
+        self.initial = check_integer(f"initial of task '{name}'", initial, 2)
+        self.total = check_integer(f"total of task '{name}'", total, 2)
+        if self.total < self.initial:
+            raise InputError(f"total of task '{name}' must be at least initial ({initial}), got {total}.")
+        self.bounds = check_bounds(name, getattr(self, "bounds", None), getattr(self, "dim", None))
+        self.dim = self.bounds.shape[-1]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # Whatever calls `evaluate_true`, it is checked, and the author of a task need not know of the checks.
+        super().__init_subclass__(**kwargs)
+        if "evaluate_true" in cls.__dict__:
+            cls.evaluate_true = _checked(cls.__dict__["evaluate_true"])  # type: ignore[assignment,method-assign]
+
+    @abstractmethod
+    def evaluate_true(self, X: Tensor) -> Tensor:
+        """Noiseless f at each row of X (`n x D`, own units): `n`, in the task's own units and sign."""
+
+    def initial_design(self, seed: int) -> Tensor:
+        """Scrambled Sobol points of this seed in the task's own units, `initial x D`."""
+        lower, upper = self._corners()
+        sobol = torch.quasirandom.SobolEngine(self.dim, scramble=True, seed=derive(self.name, _seed(seed), "design"))
+        unit = sobol.draw(self.initial, dtype=torch.float64)
+        return torch.clamp(lower + (upper - lower) * unit, lower, upper)
+
+    def noise(self, seed: int, index: int) -> float:
+        """The noise of observation `index` (counted from 1) of this seed."""
+        index = check_integer("index of the observation", index, 1)
+        return self.noise_std * float(generator(self.name, _seed(seed), "noise", index).standard_normal())
+
+    def observe(self, x: Tensor, seed: int, index: int) -> tuple[float, float]:
+        """The noisy and the noiseless value at `x` (`D`, own units), as observation `index` of this seed."""
+        point = torch.as_tensor(x)
+        if point.shape != (self.dim,):
+            raise InputError(f"Task '{self.name}' observes one point of shape ({self.dim},), got {tuple(point.shape)}.")
+        true = float(self.evaluate_true(point.unsqueeze(0)))
+        return true + self.noise(seed, index), true
+
+    def _corners(self) -> tuple[Tensor, Tensor]:
+        return self.bounds[0], self.bounds[1]
+
+
+def _seed(seed: int) -> int:
+    return check_integer("seed", seed, 0)
+
+
+def _checked(function: Callable[[Any, Tensor], Tensor]) -> Callable[[Any, Tensor], Tensor]:
+    """`evaluate_true` of a subclass between a check of what goes in and a check of what comes out."""
+
+    @functools.wraps(function)
+    def evaluate_true(self: Benchmark, X: Tensor) -> Tensor:
+        inside = check_inputs(self.name, X, *self._corners())
+        return check_outputs(self.name, inside, function(self, inside.clone()))
+
+    return evaluate_true

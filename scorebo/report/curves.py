@@ -1,0 +1,55 @@
+"""How a metric develops with the number of observations: mean and standard error over the runs, and what is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from scorebo.report.style import label, method_order, task_order, title
+
+# A standard error from fewer runs says too little to be drawn.
+MIN_RUNS = 3
+
+
+def curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Mean and standard error of the metric over the runs.
+
+    Values that are not finite are left out (and named by `gaps`).
+
+    Returns:
+        One row per benchmark, acquisition and num_observations: `mean`, `standard_error` (of the mean, from the n−1
+        standard deviation; missing for a single run), `runs` (how many were averaged).
+    """
+    finite = rows[np.isfinite(rows[metric])]
+    groups = finite.groupby(["benchmark", "acquisition", "num_observations"])[metric]
+    result = groups.agg(mean="mean", standard_error="sem", runs="size")
+    return result.reset_index()
+
+
+def gaps(rows: pd.DataFrame, metric: str) -> list[str]:
+    """What a reader of the curves must know: runs that are missing or end early, values left out; one note a task."""
+    methods = method_order(rows["acquisition"].unique())
+    notes = []
+    for benchmark in task_order(rows["benchmark"].unique()):
+        task = rows[rows["benchmark"] == benchmark]
+        seeds, last = task["seed"].nunique(), task["num_observations"].max()
+        parts = []
+        for method in methods:
+            runs = task[task["acquisition"] == method]
+            ends = runs.groupby("seed")["num_observations"].max()
+            short, lost = int((ends < last).sum()), int((~np.isfinite(runs[metric])).sum())
+            if len(ends) < seeds:
+                parts.append(f"{label(method)} has {len(ends) or 'none'} of {_count(seeds, 'run')}")
+            if short:
+                parts.append(f"{_count(short, label(method) + ' run')} stopped before {last} observations")
+            if lost:
+                parts.append(f"{_count(lost, 'value')} of {label(method)} not finite, left out")
+        if parts:
+            notes.append(f"{title(benchmark)}: {', '.join(parts)}.")
+    if (curves(rows, metric)["runs"] < MIN_RUNS).any():
+        notes.append("No band where fewer than three runs are averaged.")
+    return notes
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,61 @@
+"""The methods' relative ranking throughout the runs, averaged over seeds and tasks on a common time axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from scorebo.report.style import method_order, task_order
+
+TIME = np.arange(101.0)  # per cent of a run
+WINDOW = 11  # points of the time axis in the moving average: ±5 %
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Average ranks (1 is best) of each method at each `TIME`, and what they are averaged over."""
+
+    ranks: dict[str, np.ndarray]
+    seeds: dict[str, int]  # task -> number of seeds that every method has
+
+
+def ranking(rows: pd.DataFrame, metric: str, window: int = WINDOW) -> Ranking | None:
+    """Rank the methods by the metric (lower is better), per task, seed and number of observations.
+
+    A rank is among all methods of the table, so only seeds, and numbers of observations of a seed, that every method
+    has take part. Ties share the mean of their ranks. The mean over seeds is put on a time axis from the task's first
+    model (0 %) to its last (100 %); then the mean over tasks and a centred moving average are taken.
+
+    Returns:
+        None where there are fewer than two methods, or no seed that all of them share.
+    """
+    methods = method_order(rows["acquisition"].unique())
+    per_task, seeds = [], {}
+    for benchmark in task_order(rows["benchmark"].unique()):
+        ranks = _ranks(rows[rows["benchmark"] == benchmark], metric, methods)
+        if not ranks.empty:
+            seeds[benchmark] = ranks.index.get_level_values("seed").nunique()
+            observed = rows.loc[rows["benchmark"] == benchmark, "num_observations"]
+            per_task.append(_on_time_axis(ranks, observed.min(), observed.max()))
+    if len(methods) < 2 or not per_task:
+        return None
+    stacked = pd.concat(per_task).groupby(level=0).mean()
+    smooth = stacked.rolling(window, center=True, min_periods=1).mean().where(stacked.notna())
+    return Ranking({method: smooth[method].to_numpy() for method in methods}, seeds)
+
+
+def _ranks(task: pd.DataFrame, metric: str, methods: list[str]) -> pd.DataFrame:
+    """Ranks of one task, a row per (seed, num_observations) that every method has, a column per method."""
+    wide = task.pivot(index=["seed", "num_observations"], columns="acquisition", values=metric)
+    return wide.reindex(columns=methods).dropna().rank(axis=1, method="average")
+
+
+def _on_time_axis(ranks: pd.DataFrame, first: int, last: int) -> pd.DataFrame:
+    """The mean over seeds, linearly interpolated at `TIME`; missing outside the part of the run that is there."""
+    mean = ranks.groupby(level="num_observations").mean()
+    time = 100 * (mean.index.to_numpy() - first) / max(1, last - first)
+    return pd.DataFrame(
+        {m: np.interp(TIME, time, mean[m].to_numpy(), left=np.nan, right=np.nan) for m in mean.columns}, index=TIME
+    )

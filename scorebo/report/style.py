@@ -1,0 +1,126 @@
+"""One look for all figures: what tasks and methods are called, their order, and a colour that is a method's own.
+
+Colours are Okabe and Ito's, which stay apart for colour-blind readers; markers repeat the distinction without colour.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+
+class MethodStyle(NamedTuple):
+    """How the line of a method is drawn."""
+
+    color: str
+    marker: str
+    linestyle: Literal["-", "--", "-.", ":"] = "-"
+
+
+# In the paper's order, which is that of the panels and of the legend.
+TASKS = {
+    "gramacy1": "Gramacy (1D)",
+    "higdon": "Higdon",
+    "gramacy2": "Gramacy (2D)",
+    "branin_al": "Branin",
+    "ishigami": "Ishigami",
+    "hartmann6_al": "Hartmann-6",
+}
+METHODS = {
+    "qbmgp": MethodStyle("#009E73", "^"),
+    "bqbc": MethodStyle("#CC79A7", "v"),
+    "bald": MethodStyle("#0072B2", "s"),
+    "sal_ws": MethodStyle("#E69F00", "D"),
+    "sal_hr": MethodStyle("#D55E00", "o"),
+    "sal_kl": MethodStyle("#56B4E9", "p"),
+    "sal_ws_mc": MethodStyle("#E69F00", "d", "--"),
+    "sal_hr_mc": MethodStyle("#D55E00", "h", "--"),
+    "balm": MethodStyle("#000000", "P"),
+    "sobol": MethodStyle("#777777", "x", "--"),
+    "random": MethodStyle("#777777", "+", ":"),
+}
+# For methods that are not named above: a user's own.
+SPARE = [
+    MethodStyle(c, m, s) for s in ("-.", ":") for c, m in zip(("#000000", "#56B4E9", "#8C6D1F"), "*X<", strict=True)
+]
+
+FORMATS = {
+    # Without dates the same table gives the same bytes.
+    ".pdf": {"CreationDate": None},
+    ".png": {"Software": None},
+    ".svg": {"Date": None},
+}
+DPI = 200
+RC: dict[str, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that figures are alike on all machines
+    "font.size": 7.5,
+    "axes.titlesize": 8.5,
+    "axes.titlepad": 4,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E5E5E5",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 3,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "ytick.minor.size": 1.5,
+    "pdf.fonttype": 42,  # TrueType: text stays text
+    "svg.fonttype": "none",
+    "svg.hashsalt": "scorebo",
+    "text.usetex": False,
+}
+
+
+def title(task: str) -> str:
+    """A task's name in words."""
+    return TASKS.get(task, task.replace("_", " ").strip().capitalize())
+
+
+def label(method: str) -> str:
+    """A method's name in words: abbreviations in capitals, words as words, `_mc` as an addition."""
+    if method in ("sobol", "random"):
+        return method.capitalize()
+    base = method.removesuffix("_mc")
+    return base.upper().replace("_", "-") + (" (MC)" if base != method else "")
+
+
+def task_order(tasks: Iterable[str]) -> list[str]:
+    """The tasks in the paper's order, others after them by name."""
+    return _ordered(tasks, list(TASKS))
+
+
+def method_order(methods: Iterable[str]) -> list[str]:
+    """The methods in the paper's order, others after them by name."""
+    return _ordered(methods, list(METHODS))
+
+
+def method_styles(methods: Iterable[str]) -> dict[str, MethodStyle]:
+    """A style for each method; a user's own method gets one by its name, the next free one if that is taken."""
+    styles, free = {}, list(SPARE)
+    for method in method_order(methods):
+        if method in METHODS:
+            styles[method] = METHODS[method]
+        else:
+            free = free or list(SPARE)
+            # By name, not by position: the same in every figure, whatever else is in it.
+            wanted = int(hashlib.sha256(method.encode()).hexdigest(), 16) % len(SPARE)
+            rotated = SPARE[wanted:] + SPARE[:wanted]
+            styles[method] = next(style for style in rotated if style in free)
+            free.remove(styles[method])
+    return styles
+
+
+def _ordered(names: Iterable[str], known: list[str]) -> list[str]:
+    return sorted(set(names), key=lambda name: (known.index(name) if name in known else len(known), name))

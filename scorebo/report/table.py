@@ -1,0 +1,89 @@
+"""The tidy table as the reports read it: one row per run and model, checked once, here.
+
+A table has the columns `benchmark`, `model`, `acquisition`, `seed`, `num_observations` and the metrics. Rows without
+`num_observations` are the initial points, before any model was fitted. Where `run_id` and `run` (the folder) are there,
+they tell runs of one name apart; further columns are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from scorebo.errors import InputError
+
+NAMES = ["benchmark", "model", "acquisition"]
+RUN = [*NAMES, "seed"]
+KEYS = [*RUN, "num_observations"]
+
+
+def model_rows(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """The rows that describe a fitted model: `KEYS` and the metrics as float64, ordered by run and observations."""
+    missing = [column for column in [*KEYS, *metrics] if column not in table.columns]
+    if missing:
+        raise InputError(f"The table of results lacks the column(s) {', '.join(missing)}.")
+    if table.empty:
+        raise InputError("The table of results is empty: no runs were found.")
+    table = table.reset_index(drop=True)
+    rows = table.loc[table["num_observations"].notna(), [*KEYS, *metrics]].copy()
+    if rows.empty:
+        raise InputError("The table of results has no row with metrics: no run has got past its initial design.")
+    for column in ["seed", "num_observations", *metrics]:
+        rows[column] = _numbers(rows[column])
+    if rows[RUN].isna().any(axis=None) or not np.isfinite(rows[["seed", "num_observations"]]).all(axis=None):
+        raise InputError("The table of results has rows without benchmark, model, acquisition or seed.")
+    rows = rows.astype({**dict.fromkeys(NAMES, str), "seed": int, "num_observations": int})
+    _refuse_two_runs_in_one(table, rows)
+    return rows.sort_values(KEYS, ignore_index=True)
+
+
+def require_values(rows: pd.DataFrame, metric: str) -> None:
+    """Refuse rows in which the metric has no finite value at all."""
+    if not np.isfinite(rows[metric]).any():
+        raise InputError(f"The table of results has no finite value of {metric}.")
+
+
+def choose_model(rows: pd.DataFrame, preferred: str) -> tuple[pd.DataFrame, list[tuple[str, list[str]]]]:
+    """One model per benchmark: the only one, or `preferred` where there are several.
+
+    Returns:
+        The rows that are kept, and for each benchmark from which some were left out their models.
+    """
+    kept, left_out = [], []
+    for benchmark, part in rows.groupby("benchmark"):
+        models = sorted(part["model"].unique())
+        if len(models) > 1:
+            if preferred not in models:
+                raise InputError(
+                    f"{benchmark} has runs under the models {', '.join(models)}; the figure shows one model. "
+                    "Keep one of them in the results."
+                )
+            left_out.append((str(benchmark), [model for model in models if model != preferred]))
+            part = part[part["model"] == preferred]
+        kept.append(part)
+    return pd.concat(kept, ignore_index=True), left_out
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    try:
+        return pd.to_numeric(column).astype("float64")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The column {column.name} of the table of results must hold numbers.") from error
+
+
+def _refuse_two_runs_in_one(table: pd.DataFrame, rows: pd.DataFrame) -> None:
+    """Runs that share names and seed differ in their settings; their average would mean nothing."""
+    twice = rows.duplicated(KEYS)
+    if "run_id" in table.columns:
+        identities = table.loc[rows.index, "run_id"].groupby([rows[key] for key in RUN]).transform("nunique")
+        twice |= identities > 1
+    if twice.any():
+        benchmark, model, acquisition, seed = rows.loc[twice, RUN].iloc[0]
+        same = (rows[RUN] == [benchmark, model, acquisition, seed]).all(axis=1)
+        folders = sorted(table.loc[rows.index, "run"][same].unique()) if "run" in table.columns else []
+        raise InputError(
+            f"The results hold more than one run of {benchmark}, {model}, {acquisition}, seed {seed}, with different "
+            f"settings{' (' + ', '.join(folders) + ')' if folders else ''}. Keep them in separate results folders."
+        )
