@@ -52,8 +52,10 @@ def scaled_squared_distance(X1: Tensor, X2: Tensor, lengthscale: Tensor) -> Tens
     rows = max(1, MAX_PAIRWISE // max(1, X2.shape[-2] * X2.shape[-1] * X1.shape[:-2].numel()))
     if X1.shape[-2] > rows:
         return torch.cat([scaled_squared_distance(part, X2, lengthscale) for part in X1.split(rows, dim=-2)], dim=-2)
-    difference = X1.unsqueeze(-2) - X2.unsqueeze(-3)
-    return (difference.square() @ precision.mT).movedim(-1, -3)
+    # Dimension first, so that the product over D comes out with contiguous n1 x n2 matrices: factorising or multiplying
+    # strided ones costs several times as much.
+    squares = (X1.mT.unsqueeze(-1) - X2.mT.unsqueeze(-2)).square()
+    return (precision @ squares.flatten(-2)).unflatten(-1, squares.shape[-2:])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,26 @@
+"""What is kept of a run: its identity, its records, checkpoint and resume, and all runs as one table."""
+
+from scorebo.store.atomic import write_atomically
+from scorebo.store.collect import collect, find_runs, write_table
+from scorebo.store.identity import IDENTITY_NODES, identity_nodes, run_folder, run_id
+from scorebo.store.lock import RunLock
+from scorebo.store.records import Reading, RecordWriter, read_records, truncate_to
+from scorebo.store.run import ResumeState, RunStore
+
+__all__ = [
+    "IDENTITY_NODES",
+    "Reading",
+    "RecordWriter",
+    "ResumeState",
+    "RunLock",
+    "RunStore",
+    "collect",
+    "find_runs",
+    "identity_nodes",
+    "read_records",
+    "run_folder",
+    "run_id",
+    "truncate_to",
+    "write_atomically",
+    "write_table",
+]

@@ -1,0 +1,79 @@
+"""The two small files that speak about `records.jsonl`: how far the run is (`checkpoint.json`), and that it is done."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scorebo.errors import InputError
+from scorebo.store.atomic import write_atomically
+from scorebo.store.records import read_bytes
+from scorebo.store.sealed import seal, unseal
+
+# Raised whenever a program of today could misread what a program of tomorrow writes, or the other way round.
+FORMAT = 1
+
+
+class Checkpoint(NamedTuple):
+    """The run after `iteration` records, the first `bytes` bytes of their file, with what is needed to go on."""
+
+    iteration: int
+    bytes: int
+    sha256: str
+    state: Any = None
+
+
+def write_checkpoint(folder: Path, run_id: str, checkpoint: Checkpoint) -> None:
+    """Replace `checkpoint.json`."""
+    document = {"format": FORMAT, "run_id": run_id, **checkpoint._asdict()}
+    write_atomically(folder / "checkpoint.json", seal(document))
+
+
+def read_checkpoint(folder: Path, run_id: str) -> tuple[Checkpoint | None, str | None]:
+    """The checkpoint, or None and why there is none that can be used; another run's or format's is refused."""
+    document, trouble = _read_marker(folder / "checkpoint.json")
+    if document is None:
+        return None, trouble
+    if document.get("run_id") != run_id:
+        raise InputError(
+            f"{folder / 'checkpoint.json'} belongs to another run ({str(document.get('run_id'))[:12]}). "
+            "Put the folder's own files back, or delete the folder and run again."
+        )
+    fields = [document.get(name) for name in ("iteration", "bytes", "sha256")]
+    if [type(field) for field in fields] != [int, int, str]:
+        return None, "is incomplete"
+    return Checkpoint(document["iteration"], document["bytes"], document["sha256"], document.get("state")), None
+
+
+def write_finished(folder: Path, run_id: str, records: int, sha256: str) -> None:
+    """Write `finished.json`: the run is done, with this many records and this SHA-256 of `records.jsonl`."""
+    document = {"format": FORMAT, "run_id": run_id, "records": records, "sha256": sha256}
+    write_atomically(folder / "finished.json", seal(document))
+
+
+def is_finished(folder: Path, run_id: str, data: bytes | None = None) -> bool:
+    """Whether `finished.json` is there, of this run, and fits the records (`data`: their bytes, if already read)."""
+    document, _ = _read_marker(folder / "finished.json")
+    if document is None or document.get("run_id") != run_id:
+        return False
+    data = read_bytes(folder / "records.jsonl") if data is None else data
+    return document.get("sha256") == hashlib.sha256(data).hexdigest() and document.get("records") == data.count(b"\n")
+
+
+def _read_marker(path: Path) -> tuple[dict[str, Any] | None, str | None]:
+    data = read_bytes(path)
+    if not data:
+        return None, "is empty" if path.exists() else "is missing"
+    try:
+        if not data.endswith(b"\n"):
+            raise ValueError("is cut short")
+        document = unseal(data[:-1])
+    except ValueError as error:
+        return None, str(error)
+    if document.get("format") != FORMAT:
+        raise InputError(
+            f"{path} has format {document.get('format')}; this version of scorebo reads and writes format {FORMAT}. "
+            "Use the version that wrote it (its environment.json names it), or choose another results folder."
+        )
+    return document, None

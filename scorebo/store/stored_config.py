@@ -1,0 +1,45 @@
+"""`config.yaml` of a run: the nodes that make its identity, readable by people, OmegaConf and plain YAML alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from scorebo.errors import InputError
+from scorebo.store.atomic import storage_errors
+from scorebo.store.identity import IDENTITY_NODES, identity_nodes, run_id
+
+
+def config_text(nodes: dict[str, Any]) -> str:
+    """The YAML of the identity nodes, checked to read back as the same run."""
+    from omegaconf import OmegaConf
+
+    # OmegaConf quotes whatever it, or YAML itself, would otherwise read as something else than text.
+    body = OmegaConf.to_yaml(OmegaConf.create(nodes))
+    text = f"# Run {run_id(nodes)}: what makes this run this run. Do not edit; the run would be refused.\n{body}"
+    if run_id(_parse(text)) != run_id(nodes):
+        raise InputError("The configuration does not survive being written as YAML; simplify its texts.")
+    return text
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The identity nodes in a run's `config.yaml`."""
+    with storage_errors(path, "read"):
+        data = path.read_bytes()
+    try:
+        config = _parse(data.decode())
+        if not isinstance(config, dict) or set(config) != set(IDENTITY_NODES):
+            raise InputError(f"it must have {', '.join(IDENTITY_NODES)} and nothing else")
+        return identity_nodes(config)
+    except ValueError as error:  # of the encoding, of YAML, or of what it holds
+        raise InputError(f"{path} is damaged or was edited: {error}") from error
+
+
+def _parse(text: str) -> Any:
+    import yaml  # type: ignore[import-untyped]
+
+    try:
+        # The compiled loader is about seven times as fast, which matters when thousands of runs are collected.
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(str(error).replace("\n", " ")) from error

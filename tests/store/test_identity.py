@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from omegaconf import OmegaConf
+from store_samples import make_config
+
+from scorebo.errors import InputError
+from scorebo.store import IDENTITY_NODES, identity_nodes, run_folder, run_id
+from scorebo.store.stored_config import config_text, read_config
+
+
+def test_the_id_is_64_hexadecimal_digits_and_never_changes():
+    # A golden value: a change of it orphans every stored run.
+    assert run_id(make_config()) == "77e67a11b1829f32626e5e94252cc2a9682fee6e9378172908c271d7221fc4e4"
+
+
+def test_only_the_identity_nodes_count():
+    other = make_config(results="/elsewhere", threads=8, experiment={"name": "al_mll"}, launcher="slurm", scale="paper")
+    assert run_id(other) == run_id(make_config())
+    assert set(identity_nodes(other)) == set(IDENTITY_NODES)
+
+
+@pytest.mark.parametrize("node", IDENTITY_NODES)
+def test_every_identity_node_counts(node):
+    changed = 2 if node == "seed" else {**make_config()[node], "further": 1}
+    assert run_id(make_config(**{node: changed})) != run_id(make_config())
+
+
+def test_the_order_of_keys_does_not_count():
+    config = make_config()
+    backwards = {key: dict(reversed(v.items())) if isinstance(v, dict) else v for key, v in reversed(config.items())}
+    assert run_id(backwards) == run_id(config)
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, 1.0), (0, -0.0), (10**22, 1e22), ([2, 3], [2.0, 3.0]), ([1], (1,))])
+def test_numbers_count_by_value(one, other):
+    assert run_id(make_config(mcmc={"a": one})) == run_id(make_config(mcmc={"a": other}))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(1, True), (1, "1"), (None, "null"), (0.3, 0.1 + 0.2), (2**60, 2**60 + 1), ([1], [1, 1])]
+)
+def test_different_values_give_different_ids(one, other):
+    assert run_id(make_config(mcmc={"a": one})) != run_id(make_config(mcmc={"a": other}))
+
+
+def test_omegaconf_with_interpolations_is_the_resolved_plain_config():
+    text = make_config()
+    text["benchmark"] = {**text["benchmark"], "initial": "${mcmc.two}"}
+    text["mcmc"] = {**text["mcmc"], "two": 2, "list": [1, [2.5, None], {"a": True}]}
+    plain = make_config(mcmc=text["mcmc"])
+    assert run_id(OmegaConf.create(text)) == run_id(plain)
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (float("nan"), "mcmc.a must be a finite number"),
+        ([1.0, float("-inf")], r"mcmc.a\[1\] must be a finite number"),
+        ("${seed}", "mcmc.a is not resolved"),
+        ("???", "mcmc.a is not resolved"),
+        ({1: 2}, "keys of mcmc.a must be text"),
+        (b"x", "mcmc.a cannot be part"),
+        ({1, 2}, "mcmc.a cannot be part"),
+    ],
+)
+def test_values_without_one_meaning_are_refused(value, says):
+    with pytest.raises(InputError, match=says):
+        run_id(make_config(mcmc={"a": value}))
+
+
+def test_a_missing_node_is_named():
+    config = make_config()
+    del config["optimizer"]
+    with pytest.raises(InputError, match="no optimizer"):
+        run_id(config)
+
+
+def test_the_folder_names_the_run(tmp_path):
+    config = make_config(seed=7)
+    folder = run_folder(tmp_path, config)
+    assert folder == tmp_path / "gramacy1" / "al_lognormal" / "sal_hr" / f"seed-7-{run_id(config)[:12]}"
+    assert run_folder(tmp_path, make_config(seed=7.0)) == folder
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "a\nb", " a", "x" * 201, None, 3])
+def test_a_name_that_cannot_be_a_folder_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match=re.escape("benchmark.name must be")):
+        run_folder(tmp_path, make_config(benchmark={"name": name}))
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", True, None])
+def test_a_seed_that_is_none_is_refused(tmp_path, seed):
+    with pytest.raises(InputError, match="seed must be a whole number"):
+        run_folder(tmp_path, make_config(seed=seed))
+
+
+AWKWARD = ["1", "1e-3", "1.0", "no", "on", "null", "~", "2024-01-01", "0x10", "1_000", "a: b", "#c", "ü", "", " ",
+           "a\nb", "=", ".inf", "- x", "'", '"', "!t", "&a", "*a", "1:30", "0o7", "yes\n"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+def test_awkward_texts_survive_config_yaml_in_plain_yaml_and_in_omegaconf(tmp_path, text):
+    config = make_config(mcmc={"a": text, "b": [text], "c": 1e-5, "d": 1e22, "e": 5e-324, "f": [], "g": {}})
+    path = tmp_path / "config.yaml"
+    path.write_text(config_text(identity_nodes(config)), encoding="utf-8")
+    assert read_config(path) == identity_nodes(config)
+    assert run_id(OmegaConf.load(path)) == run_id(config)
+
+
+def test_the_store_starts_without_the_numerical_libraries():
+    code = "import sys, scorebo.store; print([m for m in ('torch', 'numpy', 'pandas', 'pyarrow') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
