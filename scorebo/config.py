@@ -126,9 +126,13 @@ def instantiate(what: str, node: Mapping[str, Any], overrides: Mapping[str, Any]
         if isinstance(cause, InputError):
             raise cause from error
         if unknown and isinstance(cause, TypeError):
-            check_choice(f"setting of {what} '{settings.get('name')}'", min(unknown), set(settings) - unknown - {"_target_"})
+            check_choice(
+                f"setting of {what} '{settings.get('name')}'", min(unknown), set(settings) - unknown - {"_target_"}
+            )
         reason = str(error).splitlines()[0] if cause is None else f"{type(cause).__name__}: {cause}"
-        raise InputError(f"{what} '{settings.get('name')}' ({settings['_target_']}) cannot be made: {reason}") from error
+        raise InputError(
+            f"{what} '{settings.get('name')}' ({settings['_target_']}) cannot be made: {reason}"
+        ) from error
 
 
 def _check(config: DictConfig) -> None:
@@ -155,7 +159,7 @@ def _check(config: DictConfig) -> None:
 def _check_choices(overrides: Sequence[str], config_dir: Path | None) -> None:
     for override in overrides:
         group, _, choice = override.lstrip("+").partition("=")
-        if group in GROUPS and choice and choice != "null":
+        if group in GROUPS and choice and (group, choice) != ("experiment", "null"):
             check_choice(group, choice.strip("'"), available(group, config_dir))
     for group in ("benchmark", "acquisition"):
         if not any(override.lstrip("+").startswith(f"{group}=") for override in overrides):
@@ -178,7 +182,11 @@ def _explain(error: Exception, overrides: Sequence[str]) -> str:
             try:
                 place: Any = compose([o for o in overrides if o != override and "searchpath" not in o])
                 place = OmegaConf.select(place, group) if group else place
-                check_choice(f"setting in '{group or 'the configuration'}'", setting, [str(name) for name in place if name != "_target_"])
+                check_choice(
+                    f"setting in '{group or 'the configuration'}'",
+                    setting,
+                    [str(name) for name in place if name != "_target_"],
+                )
             except InputError as nearer:
                 return str(nearer)
     return text
@@ -186,7 +194,7 @@ def _explain(error: Exception, overrides: Sequence[str]) -> str:
 
 @contextmanager
 def _hydra() -> Iterator[None]:
-    """Hydra on the project's configs, whatever Hydra state the caller has."""
+    """Hydra on the project's configs, whatever Hydra state the caller has; it is given back afterwards."""
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.singleton import Singleton

@@ -6,7 +6,6 @@ row, so that every loop over pairs is contiguous and vectorised), and a full n x
 
 from __future__ import annotations
 
-
 import llvmlite.binding
 import numba
 import numpy as np
@@ -31,7 +30,7 @@ _dpotrs = _lapack("dpotrs", 8)
 _dpotri = _lapack("dpotri", 5)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _pointer(typing_context, array):  # type: ignore[no-untyped-def]  # numba's own calling convention
     """Address of an array's first element, as LAPACK takes it."""
 
@@ -42,7 +41,7 @@ def _pointer(typing_context, array):  # type: ignore[no-untyped-def]  # numba's 
     return types.voidptr(array), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _float_bits(typing_context, bits):  # type: ignore[no-untyped-def]
     """The double whose bit pattern is this integer."""
 
@@ -52,7 +51,7 @@ def _float_bits(typing_context, bits):  # type: ignore[no-untyped-def]
     return types.float64(types.int64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _integer_bits(typing_context, value):  # type: ignore[no-untyped-def]
     """The bit pattern of a double."""
 
@@ -125,6 +124,50 @@ def _correlations(kernel, squares, precision, correlation, slope):  # type: igno
             decay = _exp(-min(0.5 * slope[p], 700.0))
             correlation[p] = decay
             slope[p] = decay
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+def covariances(kernel, X1, X2, precision, outputscale):  # type: ignore[no-untyped-def]
+    """Covariance of every pair of points under every set, where no derivative is wanted.
+
+    Args:
+        kernel: MATERN52 or RBF.
+        X1: `B x n1 x D`.
+        X2: `B x n2 x D`, or `1 x n2 x D` for all batches.
+        precision: `M x D`, squared inverse lengthscales.
+        outputscale: `M`.
+
+    Returns:
+        `B x M x n1 x n2`.
+    """
+    batches, n1, dim = X1.shape
+    n2 = X2.shape[1]
+    sets = precision.shape[0]
+    result = np.empty((batches, sets, n1, n2))
+    columns = np.empty((dim, n2))
+    for batch in range(batches):
+        if batch == 0 or X2.shape[0] > 1:
+            columns[:] = X2[batch].T
+        for m in range(sets):
+            for i in range(n1):
+                row = result[batch, m, i]
+                row[:] = 0.0
+                for d in range(dim):
+                    weight = precision[m, d]
+                    value = X1[batch, i, d]
+                    column = columns[d]
+                    for j in range(n2):
+                        difference = value - column[j]
+                        row[j] += weight * (difference * difference)
+                scale = outputscale[m]
+                if kernel == 0:
+                    for j in range(n2):
+                        scaled = np.sqrt(5.0 * row[j])
+                        row[j] = scale * (1.0 + scaled + scaled * scaled / 3.0) * _exp(-min(scaled, 700.0))
+                else:
+                    for j in range(n2):
+                        row[j] = scale * _exp(-min(0.5 * row[j], 700.0))
+    return result
 
 
 @numba.njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
@@ -228,10 +271,8 @@ def log_prior(form, a, b, constant, theta, gradient):  # type: ignore[no-untyped
 def log_density(kernel, squares, y, base, free, form, a, b, constant, noise_floor, theta):  # type: ignore[no-untyped-def]
     """Log posterior density (up to the evidence) of the free coordinates and its gradient.
 
-    Args:
-        base: `D + 3` parameters as in `log_likelihood`; the free ones are overwritten by theta.
-        free: positions of the free coordinates in `base`.
-        theta: the free coordinates.
+    `base` holds the `D + 3` parameters of `log_likelihood`, of which those at the positions `free` are replaced by
+    `theta`; `form`, `a`, `b` and `constant` are those of `log_prior`.
     """
     parameters = base.copy()
     parameters[free] = theta

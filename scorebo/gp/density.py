@@ -8,11 +8,9 @@ import numpy as np
 
 from scorebo.errors import InputError
 from scorebo.gp import _compiled
-from scorebo.gp.kernels import RBF, Matern52
+from scorebo.gp.kernels import RBF, Matern52, as_kernel
 from scorebo.gp.priors import GAUSSIAN, Prior
 from scorebo.gp.surrogate import Surrogate
-
-_KERNEL_CODES = {Matern52: _compiled.MATERN52, RBF: _compiled.RBF}
 
 
 class LogDensity:
@@ -43,10 +41,10 @@ class LogDensity:
         self.dim_inputs = X.shape[1]
         self.beliefs = surrogate.beliefs(self.dim_inputs)
         self.evaluations = 0
-        kernel = type(surrogate.kernel)
-        if kernel not in _KERNEL_CODES:
-            allowed = ", ".join(cls.name for cls in _KERNEL_CODES)
-            raise InputError(f"No compiled density for the kernel {kernel.__name__}. Allowed: {allowed}.")
+        kernel = as_kernel(surrogate.kernel)
+        if kernel.compiled is None:
+            allowed = ", ".join(cls.name for cls in (Matern52, RBF))
+            raise InputError(f"No compiled density for the kernel {type(kernel).__name__}. Allowed: {allowed}.")
 
         free = [i for i, belief in enumerate(self.beliefs) if isinstance(belief, Prior)]
         priors = [self.beliefs[i] for i in free]
@@ -60,7 +58,7 @@ class LogDensity:
             self._base[known_scales] = np.log(self._base[known_scales])
         form, a, b = zip(*forms, strict=True) if forms else ((), (), ())
         self._arguments = (
-            _KERNEL_CODES[kernel],
+            kernel.compiled,
             _compiled.pack_squares(np.ascontiguousarray(X, dtype=np.float64)),
             np.ascontiguousarray(y, dtype=np.float64),
             self._base,
@@ -87,7 +85,7 @@ class LogDensity:
 
     def sample_prior(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """`size x dim` draws of θ from the prior."""
-        columns = [self.beliefs[i].sample(rng, size) for i in self._free]  # type: ignore[union-attr]
+        columns = [self.beliefs[i].sample(rng, size) for i in self._free]
         theta = np.stack(columns, axis=1) if columns else np.empty((size, 0))
         theta[:, self._positive] = np.log(theta[:, self._positive])
         return theta

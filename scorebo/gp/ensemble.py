@@ -152,6 +152,7 @@ class FullyBayesianGP(Model):
 
         Args:
             X: `batch x D`.
+            observation_noise: whether the moments are those of y instead of f.
 
         Returns:
             Two tensors `batch x M`, differentiable in X.
@@ -169,9 +170,10 @@ class FullyBayesianGP(Model):
     def joint(self, X: Tensor, *, observation_noise: bool = False) -> tuple[Tensor, Tensor]:
         """Mean `batch x M x q` and covariance `batch x M x q x q` of f (or y) at X `batch x q x D` under each set."""
         mean, whitened = self._whiten(X)
-        covariance = self.kernel(X, X, self.lengthscale, self.outputscale) - whitened.mT @ whitened
+        # In place: at q = 200 each copy is M x 40,000 numbers, and making it costs more than filling it.
+        covariance = self.kernel(X, X, self.lengthscale, self.outputscale).sub_(whitened.mT @ whitened)
         if observation_noise:
-            covariance = covariance + torch.diag_embed(self.noise_variance[:, None].expand(mean.shape))
+            covariance.diagonal(dim1=-2, dim2=-1).add_(self.noise_variance[:, None])
         return mean, covariance
 
     def posterior(

@@ -1,4 +1,4 @@
-"""Priors on hyperparameters, as EXPERIMENTS.md names them: LN(a, b) and N(a, b) give a *variance* b, Γ(a, b) a *rate* b.
+"""Priors on hyperparameters, in the paper's notation: LN(a, b) and N(a, b) give a *variance* b, Γ(a, b) a *rate* b.
 
 Every positive parameter is sampled in its logarithm, every other one as it is. `unconstrained` states the density of
 that coordinate in one of two forms that the compiled log density knows.

@@ -58,7 +58,9 @@ class Surrogate:
     @property
     def is_known(self) -> bool:
         """Whether nothing is left to infer."""
-        return not any(isinstance(belief, Prior) for belief in (self.lengthscale, self.outputscale, self.noise, self.mean))
+        return not any(
+            isinstance(belief, Prior) for belief in (self.lengthscale, self.outputscale, self.noise, self.mean)
+        )
 
     def beliefs(self, dim: int) -> list[Prior | float]:
         """One belief per parameter: D lengthscales, outputscale, noise, mean."""

@@ -85,9 +85,11 @@ def check_data(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
             raise InputError(f"{name} holds values that are not finite.")
     if len(X) < 2:
         raise InputError(f"At least two observations are needed, got {len(X)}.")
-    if bool((X == X[0]).all()):
-        raise InputError(f"All {len(X)} rows of X are duplicates of one point: nothing can be learnt about lengthscales.")
-    if bool((Y == Y.flatten()[0]).all()):
+    if bool((X[0] == X).all()):
+        raise InputError(
+            f"All {len(X)} rows of X are duplicates of one point: nothing can be learnt about lengthscales."
+        )
+    if bool((Y.flatten()[0] == Y).all()):
         raise InputError(f"Y is constant: all {len(X)} observations equal {Y.flatten()[0].item():g}.")
     return X, Y.reshape(-1, 1)
 

@@ -35,7 +35,9 @@ def autograd(X, y, surrogate, theta, *, of_logarithms=True, noise_floor=None):
         total = total + belief.log_prob(value) + (u if i < dim + 2 and of_logarithms else 0.0)
         values.append(value)
     scaled = X / torch.stack(values[:dim])
-    base = gpytorch.kernels.MaternKernel(nu=2.5) if surrogate.kernel.name == "matern52" else gpytorch.kernels.RBFKernel()
+    base = (
+        gpytorch.kernels.MaternKernel(nu=2.5) if surrogate.kernel.name == "matern52" else gpytorch.kernels.RBFKernel()
+    )
     base = base.double()
     base.lengthscale = 1.0
     floor = surrogate.noise_floor if noise_floor is None else noise_floor
@@ -126,5 +128,5 @@ def test_kernel_without_a_compiled_density_is_refused():
         def correlation(self, squared_distance):
             return (-squared_distance.sqrt()).exp()
 
-    with pytest.raises(InputError, match="No compiled density for the kernel Rough. Allowed: matern52, rbf"):
+    with pytest.raises(InputError, match="No compiled density for the kernel Rough"):
         LogDensity(*data(4, 5, 2), load_model("bo_lognormal", kernel=Rough()))

@@ -18,7 +18,9 @@ def by_definition(model, X, m):
     """Posterior mean and covariance of f from the textbook formula, set m."""
     kernel = model.kernel
     select = {"lengthscale": model.lengthscale[m : m + 1], "outputscale": model.outputscale[m : m + 1]}
-    K = kernel(model.train_X, model.train_X, **select)[0] + model.noise_variance[m] * torch.eye(len(model.train_X), dtype=torch.float64)
+    K = kernel(model.train_X, model.train_X, **select)[0] + model.noise_variance[m] * torch.eye(
+        len(model.train_X), dtype=torch.float64
+    )
     cross, prior = kernel(X, model.train_X, **select)[0], kernel(X, X, **select)[0]
     mean = model.mean[m] + cross @ torch.linalg.solve(K, model.train_Y[:, 0] - model.mean[m])
     return mean, prior - cross @ torch.linalg.solve(K, cross.mT)
@@ -62,7 +64,8 @@ def test_noise_floor_is_in_data_and_prediction():
     floored = FullyBayesianGP(plain.train_X, plain.train_Y, noise=plain.noise, noise_floor=0.1, **settings)
     raised = FullyBayesianGP(plain.train_X, plain.train_Y, noise=plain.noise + 0.1, **settings)
     X = torch.rand(7, 2, dtype=torch.float64)
-    for ours, theirs in zip(floored.marginals(X, observation_noise=True), raised.marginals(X, observation_noise=True)):
+    pairs = zip(floored.marginals(X, observation_noise=True), raised.marginals(X, observation_noise=True), strict=True)
+    for ours, theirs in pairs:
         torch.testing.assert_close(ours, theirs)
     assert torch.equal(floored.noise, plain.noise)
 
@@ -83,7 +86,10 @@ def test_lifts_a_botorch_model(cls):
     ours = FullyBayesianGP.from_botorch(peer)
     points = torch.rand(8, 4, 3, dtype=torch.float64)
     for noisy in (False, True):
-        expected, lifted = peer.posterior(points, observation_noise=noisy), ours.posterior(points, observation_noise=noisy)
+        expected, lifted = (
+            peer.posterior(points, observation_noise=noisy),
+            ours.posterior(points, observation_noise=noisy),
+        )
         assert (expected.mean - lifted.mean).abs().max() < 1e-8
         difference = expected.distribution.covariance_matrix - lifted.distribution.covariance_matrix
         assert difference.abs().max() < 1e-8

@@ -35,6 +35,13 @@ class KernelContract:
         for b in range(4):
             torch.testing.assert_close(batched[b], self.kernel(X1[b], X2, LENGTHSCALE, OUTPUTSCALE))
 
+    def test_compiled_and_differentiable_values_agree(self):
+        X1, X2 = self.points(3, 6), self.points(3, 5)
+        compiled = self.kernel(X1, X2, LENGTHSCALE, OUTPUTSCALE)
+        differentiable = self.kernel(X1.requires_grad_(), X2, LENGTHSCALE, OUTPUTSCALE)
+        assert differentiable.requires_grad
+        torch.testing.assert_close(compiled, differentiable.detach(), rtol=1e-12, atol=0)
+
     def test_outputscale_on_the_diagonal(self):
         X = self.points(6)
         diagonal = self.kernel(X, X, LENGTHSCALE, OUTPUTSCALE).diagonal(dim1=-2, dim2=-1)
@@ -83,5 +90,5 @@ def test_slices_change_nothing(monkeypatch):
 
 
 def test_unknown_kernel_lists_the_allowed():
-    with pytest.raises(InputError, match="matern25.*Did you mean matern52.*Allowed: matern52, rbf"):
+    with pytest.raises(InputError, match=r"matern25.*Did you mean matern52.*Allowed: matern52, rbf"):
         as_kernel("matern25")

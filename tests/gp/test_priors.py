@@ -10,7 +10,14 @@ from scorebo.config import load_model
 from scorebo.errors import InputError
 from scorebo.gp.priors import GAUSSIAN, Gamma, LogNormal, Normal, Prior
 
-PRIORS = [LogNormal(0.0, 3.0), LogNormal(-1.0, 0.1), Gamma(3.0, 6.0), Gamma(1.1, 0.05), Normal(0.0, 1.0), Normal(2.0, 4.0)]
+PRIORS = [
+    LogNormal(0.0, 3.0),
+    LogNormal(-1.0, 0.1),
+    Gamma(3.0, 6.0),
+    Gamma(1.1, 0.05),
+    Normal(0.0, 1.0),
+    Normal(2.0, 4.0),
+]
 
 
 def scipy_of(prior: Prior):
@@ -56,7 +63,7 @@ class TestEveryPrior:
 
 
 def test_lognormal_takes_a_variance():
-    """LN(0, 3) has log-standard-deviation √3: its variance is (e³ − 1)e³, which a standard deviation of 3 would not give."""
+    """LN(0, 3) has log-standard-deviation √3, so its mean is e^1.5; a standard deviation of 3 would give e^4.5."""
     prior = LogNormal(0.0, 3.0)
 
     def integrand(u: float) -> float:

@@ -1,0 +1,7 @@
+"""`python -m scorebo`."""
+
+import sys
+
+from scorebo.cli import main
+
+sys.exit(main())

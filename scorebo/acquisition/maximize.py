@@ -1,0 +1,114 @@
+"""Maximisation of an acquisition function over a box: cover the hills with raw points, then climb the best of them."""
+
+from __future__ import annotations
+
+import torch
+from botorch.acquisition.acquisition import AcquisitionFunction
+from torch import Tensor
+
+from scorebo.acquisition.ascent import Array, ascend
+from scorebo.acquisition.starts import choose_starts, covering_points, nudged, points_around
+from scorebo.errors import InputError, check_integer, check_number
+
+# Raw points evaluated at once: larger batches fall out of the cache.
+SLICE = 128
+# Starts for each restart asked for: in a batch most of them cost little and are soon dropped.
+STARTS_PER_RESTART = 3
+FMAX=3
+FD=.5
+QA=4
+QO=2
+
+
+def maximize(
+    acqf: AcquisitionFunction,
+    bounds: Tensor,
+    raw_samples: int = 1024,
+    restarts: int = 20,
+    maxiter: int = 100,
+    seed: int = 0,
+    around: Tensor | None = None,
+    around_std: float = 0.1,
+) -> tuple[Tensor, Tensor]:
+    """Maximise an acquisition function of one point over a box.
+
+    Args:
+        acqf: any differentiable BoTorch acquisition function, `b x 1 x D` -> `b`; a point where it is NaN is never
+            chosen.
+        bounds: `2 x D`, lower and upper.
+        raw_samples: points that cover the box, at which the search begins.
+        restarts: hills to climb at the least; see STARTS_PER_RESTART.
+        maxiter: most steps of a climb.
+        seed: the result is a function of it; the global random state is neither used nor changed.
+        around: `D` or `1 x D`, a point near which there are more raw points.
+        around_std: their standard deviation, as a fraction of the box.
+
+    Returns:
+        The best point found, `1 x D`, and its value, a scalar; never below the best raw point.
+    """
+    bounds = _check_bounds(bounds)
+    for name, number in (("raw_samples", raw_samples), ("restarts", restarts), ("maxiter", maxiter)):
+        check_integer(name, number, 1)
+    check_integer("seed", seed, 0)
+    check_number("around_std", around_std, 0.0)
+    lower, width, dim = bounds[0], bounds[1] - bounds[0], bounds.shape[1]
+
+    def evaluate(x: Tensor) -> Tensor:
+        return acqf((lower + width * x).clamp(bounds[0], bounds[1]).unsqueeze(-2)).to(torch.float64)
+
+    def evaluate_with_gradient(x: Array) -> tuple[Array, Array]:
+        points = torch.from_numpy(x).requires_grad_()
+        with torch.enable_grad():
+            value = evaluate(points)
+            (gradient,) = torch.autograd.grad(value.sum(), points)
+        return value.detach().numpy(), gradient.numpy()
+
+    # Each kind of raw points has its own share of the starts, so that none crowds out another.
+    groups = [(covering_points(dim, raw_samples, seed), round(restarts*min(FMAX,max(1,FD*dim))))]
+    if around is not None:
+        centre = (_check_around(around, bounds) - lower) / width
+        groups.append((points_around(centre, -(-raw_samples // 8), around_std, seed), -(-restarts // QA)))
+    groups.append((nudged((_observed(acqf, bounds) - lower) / width, seed), -(-restarts // QO)))
+
+    with torch.no_grad():
+        spacing = raw_samples ** (-1.0 / dim)
+        raw = torch.cat([points for points, _ in groups])
+        values = torch.cat([evaluate(part) for part in raw.split(SLICE)])
+        if bool(values.isnan().all()):
+            raise InputError(f"{type(acqf).__name__} is NaN at every one of {len(raw)} points of the box.")
+        parts = zip(groups, values.split([len(points) for points, _ in groups]), strict=True)
+        starts = torch.cat([choose_starts(points, part, count, spacing) for (points, count), part in parts])
+        reached, height = ascend(evaluate_with_gradient, starts.numpy(), maxiter, first_step=0.3 * spacing)
+        points = torch.cat([raw, torch.from_numpy(reached)])
+        heights = torch.cat([values, torch.from_numpy(height)])
+        best = points[~heights.isnan()][heights[~heights.isnan()].argmax()]
+        x = (lower + width * best).clamp(bounds[0], bounds[1]).unsqueeze(0)
+        return x, acqf(x.unsqueeze(0)).squeeze(0)
+
+
+def _observed(acqf: AcquisitionFunction, bounds: Tensor) -> Tensor:
+    """The model's own inputs inside the box, `n x D`.
+
+    Next to them the sets agree on f and differ in their noise alone: peaks too narrow for the raw points to find.
+    """
+    inputs = getattr(getattr(acqf, "model", None), "train_inputs", None)
+    if not inputs or inputs[0].shape[-1] != bounds.shape[1]:
+        return bounds[:0]
+    points = inputs[0].detach().to(bounds).reshape(-1, *inputs[0].shape[-2:])[0]
+    return points[((points >= bounds[0]) & (points <= bounds[1])).all(dim=-1)].unique(dim=0)
+
+
+def _check_bounds(bounds: Tensor) -> Tensor:
+    bounds = torch.as_tensor(bounds, dtype=torch.float64)
+    if bounds.ndim != 2 or len(bounds) != 2 or bounds.shape[1] == 0:
+        raise InputError(f"bounds must be 2 x D, lower and upper, got shape {tuple(bounds.shape)}.")
+    if not bool(bounds.isfinite().all()) or not bool((bounds[0] < bounds[1]).all()):
+        raise InputError(f"bounds must be finite with every lower below its upper, got {bounds.tolist()}.")
+    return bounds
+
+
+def _check_around(around: Tensor, bounds: Tensor) -> Tensor:
+    around = torch.as_tensor(around, dtype=torch.float64)
+    if around.numel() != bounds.shape[1] or not bool(around.isfinite().all()):
+        raise InputError(f"around must be one finite point of {bounds.shape[1]} coordinates, got {around.tolist()}.")
+    return around.reshape(-1).clamp(bounds[0], bounds[1])

@@ -1,0 +1,89 @@
+"""Statistical distance-based active learning: query where the hyperparameter sets disagree about y.
+
+Hvarfner, Hellsten, Hutter, Nardi. Self-Correcting Bayesian Optimization through Bayesian Active Learning. NeurIPS 2023.
+"""
+
+from __future__ import annotations
+
+import torch
+from botorch.models.model import Model
+from torch import Tensor
+
+from scorebo.acquisition.base import PredictiveAcquisition
+from scorebo.acquisition.distances import DISTANCES, Distance, moment_match
+from scorebo.acquisition.mixture import Mixture, Normals
+from scorebo.acquisition.monte_carlo import ESTIMATORS, sobol_levels
+from scorebo.errors import InputError, check_choice, check_integer
+
+ESTIMATOR_NAMES = ("moment_matching", "monte_carlo")
+# Elements of the largest intermediate tensor held at once (2 MB): small enough for the cache.
+MAX_ELEMENTS = 250_000
+
+
+class SAL(PredictiveAcquisition):
+    """mean_m d(p(y|θ_m), p(y)), d a statistical distance between each set's prediction and the mixture of all.
+
+    With "kl" and moment matching it is BALD, with the squared difference of means BQBC.
+
+    Args:
+        model: the ensemble of M sets.
+        distance: "hellinger" (H, not H²), "wasserstein" (W2) or "kl" (KL(p(y|θ_m) ‖ p(y))); under moment matching also
+            any function of (mean1, variance1, mean2, variance2).
+        estimator: "moment_matching" takes p(y) for the normal with the mixture's mean and variance; "monte_carlo"
+            estimates the distance to the mixture itself.
+        num_samples: quasi-Monte Carlo samples; see `sobol_levels`.
+        seed: of the scrambling of the samples.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        distance: str | Distance = "hellinger",
+        estimator: str = "moment_matching",
+        num_samples: int = 256,
+        seed: int = 0,
+    ) -> None:
+        self.check_options(distance=distance, estimator=estimator, num_samples=num_samples, seed=seed)
+        super().__init__(model)
+        self.distance = distance
+        self.estimator = estimator
+        levels = torch.empty(0, dtype=torch.float64)
+        if estimator == "monte_carlo":
+            levels = sobol_levels(str(distance), num_samples, self.model.num_sets, seed)
+        self.register_buffer("levels", levels)
+
+    @staticmethod
+    def check_options(
+        distance: str | Distance = "hellinger",
+        estimator: str = "moment_matching",
+        num_samples: int = 256,
+        seed: int = 0,
+    ) -> None:
+        """Refuse options that cannot be used, before there is a model."""
+        check_choice("estimator", estimator, ESTIMATOR_NAMES)
+        check_integer("num_samples", num_samples, 1)
+        check_integer("seed", seed, 0)
+        if not callable(distance):
+            check_choice("distance", distance, DISTANCES)
+        elif estimator == "monte_carlo":
+            raise InputError(f"The Monte Carlo estimator needs a named distance: {', '.join(sorted(ESTIMATORS))}.")
+
+    def score(self, mean: Tensor, variance: Tensor) -> Tensor:
+        return self.per_set(mean, variance).mean(dim=-1)
+
+    def per_set(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Each set's distance to the mixture, of which SAL is the mean. `batch x M`."""
+        if self.estimator == "moment_matching":
+            distance = self.distance if callable(self.distance) else DISTANCES[self.distance]
+            return distance(mean, variance, *moment_match(mean, variance))
+        batch_shape, num_sets = mean.shape[:-1], mean.shape[-1]
+        mean, variance = mean.reshape(-1, num_sets), variance.reshape(-1, num_sets)
+        # "kl" has its own samples for each conditional, "hellinger" for each component: M² densities a level.
+        densities = num_sets if self.distance == "wasserstein" else num_sets**2
+        rows = max(1, MAX_ELEMENTS // (densities * len(self.levels)))
+        parts = zip(mean.split(rows), variance.split(rows), strict=True)
+        return torch.cat([self._estimate(*part) for part in parts]).reshape(*batch_shape, num_sets)
+
+    def _estimate(self, mean: Tensor, variance: Tensor) -> Tensor:
+        conditionals = Normals(mean, variance)
+        return ESTIMATORS[str(self.distance)](conditionals, Mixture(conditionals), self.levels)

@@ -1,0 +1,152 @@
+"""The `scorebo` command: parse, call, print. Numerical libraries load only after the number of threads is set."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from scorebo.errors import InputError
+
+PLURALS = {"benchmarks": "benchmark", "acquisitions": "acquisition", "models": "model"}
+
+RUN_EXAMPLES = """examples:
+  scorebo run benchmark=gramacy1 acquisition=sal_hr seed=1
+  scorebo run benchmark=ishigami acquisition=bald model=al_lognormal_no_outputscale
+  scorebo run benchmark=branin_al acquisition=sal_ws benchmark.total=20 mcmc.warmup=64 mcmc.num_sets=8 results=/tmp/runs
+  scorebo run --config-dir my_configs benchmark=my_task acquisition=my_acquisition
+
+The same command again skips a finished run and resumes an unfinished one.
+settings changed most: results, seed, threads, benchmark.initial, benchmark.total, benchmark.noise_std, mcmc.warmup,
+mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features"""
+COLLECT_EXAMPLES = """examples:
+  scorebo collect results --out table.parquet
+  scorebo collect results/gramacy1 --out gramacy1.csv"""
+PLOT_EXAMPLES = """examples:
+  scorebo plot al-mll --results results --out al-mll.pdf
+  scorebo plot al-rmse --results results/demo --out al-rmse.png"""
+LIST_EXAMPLES = """examples:
+  scorebo list benchmarks
+  scorebo list acquisitions --config-dir my_configs"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 0 when done, 2 with one message for what the user can put right."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="scorebo: %(message)s", stream=sys.stderr)
+    try:
+        options.command(options)
+    except InputError as error:
+        print(f"scorebo: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("scorebo: interrupted. What was recorded is kept; the same command goes on from there.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="scorebo", description="Self-correcting Bayesian optimisation and Bayesian active learning, reproducibly."
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def add(name: str, text: str, examples: str) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name, help=text, description=text, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+
+    run = add("run", "Run one experiment, or finish it.", RUN_EXAMPLES)
+    run.add_argument("overrides", nargs="*", metavar="SETTING=VALUE", help="configuration, in Hydra's grammar")
+    run.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
+    run.add_argument("--quiet", action="store_true", help="no progress")
+    run.set_defaults(command=_run)
+
+    collect = add("collect", "Gather the records of all runs in one tidy table.", COLLECT_EXAMPLES)
+    collect.add_argument("results", type=Path, metavar="DIR", help="root of the run folders")
+    collect.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.parquet or FILE.csv")
+    collect.set_defaults(command=_collect)
+
+    plot = add("plot", "Draw a figure of the paper from stored runs.", PLOT_EXAMPLES)
+    plot.add_argument("figure", metavar="ID", help="see `scorebo list figures`")
+    plot.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="root of the run folders")
+    plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
+    plot.set_defaults(command=_plot)
+
+    listing = add("list", "List what can be run or drawn.", LIST_EXAMPLES)
+    listing.add_argument("what", metavar="WHAT", help="benchmarks, acquisitions, models or figures")
+    listing.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
+    listing.set_defaults(command=_list)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    from scorebo.config import as_dict, compose
+    from scorebo.threads import limit_threads
+
+    config = as_dict(compose(options.overrides, options.config_dir))
+    limit_threads(config["threads"])
+    from scorebo.progress import Progress, describe
+    from scorebo.store import RunStore
+
+    names = [config[group]["name"] for group in ("benchmark", "model", "acquisition")]
+    progress = Progress(" ".join([*names, f"seed {config['seed']}"]), quiet=options.quiet)
+    store = RunStore(config["results"], config)
+    # Asked before the numerical libraries load: skipping a finished run takes no time.
+    if store.is_finished():
+        progress.report(f"already finished, nothing to do\nrecords: {store.folder}")
+        return
+    # A user's own classes may lie in the folder the command is given in, as with `python -m`.
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    from scorebo.loop import execute
+
+    try:
+        last = execute(config, progress)
+    finally:
+        progress.close()
+    progress.report(f"finished{', ' + describe(last) if last else ''}\nrecords: {store.folder}")
+
+
+def _collect(options: argparse.Namespace) -> None:
+    from scorebo.store import collect, write_table
+
+    table = collect(options.results)
+    write_table(table, options.out)
+    for problem in table.attrs["problems"]:
+        print(f"scorebo: {problem}", file=sys.stderr)
+    print(f"{table['run_id'].nunique()} runs, {len(table)} records: {options.out}")
+
+
+def _plot(options: argparse.Namespace) -> None:
+    from scorebo.report import draw
+    from scorebo.store import collect
+
+    table = collect(options.results)
+    for problem in table.attrs["problems"]:
+        print(f"scorebo: {problem}", file=sys.stderr)
+    draw(options.figure, table, options.out)
+    print(f"{options.figure}: {options.out}")
+
+
+def _list(options: argparse.Namespace) -> None:
+    from scorebo.config import available, describe_choice
+    from scorebo.errors import check_choice
+
+    what = check_choice("listing", options.what, (*PLURALS, "figures"))
+    if what == "figures":
+        from scorebo.report import FIGURES
+
+        rows = [(name, figure.description) for name, figure in FIGURES.items()]
+    else:
+        group = PLURALS[what]
+        rows = [
+            (name, describe_choice(group, name, options.config_dir)) for name in available(group, options.config_dir)
+        ]
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        print(f"{name:<{width}}  {text}".rstrip())

@@ -1,0 +1,176 @@
+"""One run: observe, draw θ, look, choose, observe again; one record per iteration."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.base import Benchmark
+from scorebo import metrics
+from scorebo.acquisition import Context, build_strategy
+from scorebo.config import instantiate, load_model
+from scorebo.gp import FullyBayesianGP
+from scorebo.inference import fit_gp
+from scorebo.scaling import Scaling
+from scorebo.seeds import derive
+from scorebo.store import RunStore
+
+logger = logging.getLogger(__name__)
+
+Record = dict[str, Any]
+
+
+class Run:
+    """The run a configuration describes, without its storage: `record(k)` needs the records before it and no more.
+
+    Every random number is seeded by (task, seed, stream, iteration), so that iteration k is the same however often the
+    run was interrupted before it.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.seed: int = config["seed"]
+        self.mcmc = config["mcmc"]
+        self.benchmark: Benchmark = instantiate("benchmark", config["benchmark"])
+        self.surrogate = load_model(config["model"])
+        self.strategy = build_strategy(config["acquisition"], config["optimizer"])
+        self.design = self.benchmark.initial_design(self.seed)
+
+    @property
+    def num_records(self) -> int:
+        """One per observation, and the closing one."""
+        return self.benchmark.total + 1
+
+    def record(self, iteration: int, before: list[Record]) -> Record:
+        """Record `iteration` (counted from 1), given all records before it."""
+        if iteration <= self.benchmark.initial:
+            return self._initial(iteration)
+        return self._step(iteration, before)
+
+    def _initial(self, iteration: int) -> Record:
+        seconds: dict[str, float] = {}
+        observed = self._observe(self.design[iteration - 1], iteration, seconds)
+        return {"iteration": iteration, "kind": "initial", "num_observations": None, **observed, **_NO_MODEL} | {
+            "seconds": seconds
+        }
+
+    def _step(self, iteration: int, before: list[Record]) -> Record:
+        seconds: dict[str, float] = {}
+        X = torch.tensor([record["x"] for record in before], dtype=torch.float64)
+        y = torch.tensor([record["y"] for record in before], dtype=torch.float64)
+        scaling = Scaling.of(
+            self.benchmark.bounds, y, maximize=self.benchmark.maximize, standardize=self.surrogate.standardize
+        )
+        with _timed(seconds, "fit"):
+            model = self._fit(scaling.to_unit(X), scaling.to_model(y), iteration)
+        with _timed(seconds, "metrics"):
+            quality = metrics.evaluate(model, self.benchmark, scaling, self.seed, iteration)
+        closing = iteration > self.benchmark.total
+        observed: Record = {"x": None, "y": None, "f": None}
+        value = None
+        if not closing:
+            with _timed(seconds, "acquisition"):
+                context = Context(
+                    model=model,
+                    bounds=torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, self.benchmark.dim),
+                    task=self.benchmark.name,
+                    seed=self.seed,
+                    iteration=iteration,
+                )
+                proposal = self.strategy.propose(context)
+            observed, value = self._observe(scaling.from_unit(proposal.x), iteration, seconds), proposal.value
+        return {
+            "iteration": iteration,
+            "kind": "closing" if closing else "query",
+            "num_observations": len(before),
+            **observed,
+            "negative_mll": quality.negative_mll,
+            "nlpd": quality.nlpd,
+            "rmse": quality.rmse,
+            "jittered_blocks": quality.jittered_blocks,
+            "acquisition_value": value,
+            "mcmc": None if model.diagnostics is None else model.diagnostics.as_dict(),
+            "hyperparameters": {
+                name: getattr(model, name).tolist() for name in ("lengthscale", "outputscale", "noise", "mean")
+            },
+            "noise_floor": model.noise_floor,
+            "output_mean": scaling.output_mean,
+            "output_std": scaling.output_std,
+            "seconds": seconds,
+        }
+
+    def _fit(self, X: Tensor, y: Tensor, iteration: int) -> FullyBayesianGP:
+        return fit_gp(
+            X,
+            y,
+            self.surrogate,
+            warmup=self.mcmc["warmup"],
+            thinning=self.mcmc["thinning"],
+            num_sets=self.mcmc["num_sets"],
+            sampler=self.mcmc["sampler"],
+            seed=derive(self.benchmark.name, self.seed, "mcmc", iteration),
+        )
+
+    def _observe(self, x: Tensor, iteration: int, seconds: dict[str, float]) -> Record:
+        with _timed(seconds, "evaluate"):
+            y, f = self.benchmark.observe(x, self.seed, iteration)
+        return {"x": x.tolist(), "y": y, "f": f}
+
+
+_NO_MODEL: Record = dict.fromkeys(
+    (
+        "negative_mll",
+        "nlpd",
+        "rmse",
+        "jittered_blocks",
+        "acquisition_value",
+        "mcmc",
+        "hyperparameters",
+        "noise_floor",
+        "output_mean",
+        "output_std",
+    )
+)
+
+
+def execute(
+    config: Mapping[str, Any], on_record: Callable[[Record, int], None] = lambda record, total: None
+) -> Record | None:
+    """Run a configuration to its end, or from where it stopped.
+
+    Args:
+        config: the resolved configuration.
+        on_record: called with each new record and the number of records there will be.
+
+    Returns:
+        The last record; None if the run was finished before, and nothing was done.
+    """
+    store = RunStore(Path(config["results"]), config)
+    if store.is_finished():
+        return None
+    run = Run(config)
+    with store:
+        resumed = store.resume()
+        records = resumed.records
+        for repair in resumed.repairs:
+            logger.warning("Repaired %s: %s", store.folder, repair)
+        for iteration in range(len(records) + 1, run.num_records + 1):
+            records.append(run.record(iteration, records))
+            store.append(records[-1])
+            on_record(records[-1], run.num_records)
+        store.finish()
+    return records[-1]
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
+    """Note the wall time of the block as that of `phase`."""
+    began = time.perf_counter()
+    yield
+    seconds[phase] = time.perf_counter() - began

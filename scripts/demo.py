@@ -1,0 +1,91 @@
+"""A complete active-learning comparison in two minutes: run, store, draw, and print the numbers.
+
+The runs are those of the experiment `demo` (configs/experiment/demo.yaml); started again, it finishes what is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from tqdm import tqdm
+
+from scorebo.config import as_dict, compose
+from scorebo.launch import Progress, run_all
+
+
+def main() -> int:
+    """Run the demo; 1 if a run failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=Path("results/demo"), metavar="DIR", help="where runs are kept")
+    parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1), help="processes at a time")
+    parser.add_argument("overrides", nargs="*", metavar="SETTING=VALUE", help="e.g. benchmark.total=10")
+    options = parser.parse_args()
+
+    configs = demo_configs(options.results, options.overrides)
+    began = time.perf_counter()
+    failures = [error for error in run_with_progress(configs, options.workers) if error is not None]
+    for error in failures:
+        print(f"A run failed: {error}", file=sys.stderr)
+    if failures:
+        return 1
+    print(f"\n{len(configs)} runs in {time.perf_counter() - began:.0f} s.\n")
+    report(options.results)
+    return 0
+
+
+def demo_configs(results: Path, overrides: list[str]) -> list[dict]:
+    """The resolved configuration of every run, seed by seed so that all methods advance together."""
+    common = ["experiment=demo", f"results={results}", *overrides]
+    experiment = compose([*common, "benchmark=gramacy1", "acquisition=sal_hr"]).experiment
+    return [
+        as_dict(compose([*common, f"benchmark={benchmark}", f"acquisition={acquisition}", f"seed={seed}"]))
+        for seed in range(1, experiment.seeds + 1)
+        for benchmark in experiment.benchmarks
+        for acquisition in experiment.acquisitions
+    ]
+
+
+def run_with_progress(configs: list[dict], workers: int) -> list[BaseException | None]:
+    """Run all; one bar over all records on a terminal, a line per finished run elsewhere."""
+    labels = [f"{c['benchmark']['name']} {c['acquisition']['name']} seed {c['seed']}" for c in configs]
+    total = sum(config["benchmark"]["total"] + 1 for config in configs)
+    live = sys.stderr.isatty()
+    finished = 0
+    print(f"{len(configs)} runs, {total} records, {workers} processes", file=sys.stderr)
+    with tqdm(total=total, unit="record", disable=not live, dynamic_ncols=True) as bar:
+
+        def show(progress: Progress) -> None:
+            nonlocal finished
+            bar.set_description_str(labels[progress.run])
+            bar.set_postfix_str(progress.summary, refresh=False)
+            bar.update()
+            if progress.iteration == progress.num_records:
+                finished += 1
+                if not live:
+                    line = f"[{finished}/{len(configs)}] {labels[progress.run]}: {progress.summary}"
+                    print(line, file=sys.stderr, flush=True)
+
+        return run_all(configs, workers, show)
+
+
+def report(results: Path) -> None:
+    """Draw both figures, write the table, and print the final values and where everything is."""
+    from scorebo.report import draw, format_summary
+    from scorebo.store import collect, write_table
+
+    table = collect(results)
+    print(format_summary(table))
+    write_table(table, results / "table.csv")
+    for figure in ("al-mll", "al-rmse"):
+        draw(figure, table, results / f"{figure}.png")
+    print()
+    print(f"figures  {results / 'al-mll.png'}, {results / 'al-rmse.png'}")
+    print(f"table    {results / 'table.csv'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

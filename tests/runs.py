@@ -1,0 +1,42 @@
+"""Small runs for tests: real tasks, samplers and acquisitions with tiny numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from scorebo.config import as_dict, compose
+
+TINY = [
+    "mcmc.warmup=10",
+    "mcmc.thinning=1",
+    "mcmc.num_sets=3",
+    "optimizer.raw_samples=32",
+    "optimizer.restarts=2",
+    "optimizer.maxiter=10",
+]
+
+
+def tiny_overrides(results: Path, benchmark: str = "gramacy1", acquisition: str = "sal_hr", *more: str) -> list[str]:
+    """Overrides of a run of 6 observations that takes about a second."""
+    return [
+        f"benchmark={benchmark}",
+        f"acquisition={acquisition}",
+        "benchmark.total=6",
+        f"results={results}",
+        *TINY,
+        *more,
+    ]
+
+
+def tiny_config(results: Path, benchmark: str = "gramacy1", acquisition: str = "sal_hr", *more: str) -> dict[str, Any]:
+    """The resolved configuration of such a run."""
+    return as_dict(compose(tiny_overrides(results, benchmark, acquisition, *more)))
+
+
+def without_timings(record: dict[str, Any]) -> dict[str, Any]:
+    """A record without what may differ between two executions, seconds, and without the store's envelope."""
+    kept = {key: value for key, value in record.items() if key not in ("seconds", "checksum", "run")}
+    if kept.get("mcmc"):
+        kept["mcmc"] = {key: value for key, value in kept["mcmc"].items() if key != "seconds"}
+    return kept

@@ -1,0 +1,249 @@
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+import scorebo
+from scorebo import metrics
+from scorebo.errors import InputError
+from scorebo.gp import FullyBayesianGP
+from scorebo.loop import Run, execute
+from scorebo.scaling import Scaling
+from scorebo.store import RunStore, read_records
+from tests.runs import tiny_config, tiny_overrides, without_timings
+
+ACQUISITIONS = ["sal_hr", "sal_ws", "sal_kl", "sal_hr_mc", "sal_ws_mc", "bald", "bqbc", "qbmgp", "balm", "sobol", "random"]
+
+
+def records_of(config):
+    return read_records(RunStore(config["results"], config).folder / "records.jsonl").records
+
+
+def comparable(records):
+    """Every number of the records bit for bit, timings apart."""
+    return [json.dumps(without_timings(record), sort_keys=True) for record in records]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    config = tiny_config(tmp_path_factory.mktemp("finished"))
+    execute(config)
+    return config, records_of(config)
+
+
+class TestRecords:
+    def test_one_per_observation_and_a_closing_one(self, finished):
+        _, records = finished
+        assert [record["iteration"] for record in records] == [1, 2, 3, 4, 5, 6, 7]
+        assert [record["kind"] for record in records] == ["initial"] * 2 + ["query"] * 4 + ["closing"]
+        assert [record["num_observations"] for record in records] == [None, None, 2, 3, 4, 5, 6]
+
+    def test_initial_points_are_the_task_s_design_without_metrics(self, finished):
+        config, records = finished
+        task = scorebo.load_benchmark("gramacy1", total=6)
+        for i, record in enumerate(records[:2]):
+            assert record["x"] == task.initial_design(config["seed"])[i].tolist()
+            assert all(record[name] is None for name in ("negative_mll", "nlpd", "rmse", "mcmc", "hyperparameters"))
+
+    def test_values_are_the_task_s_in_its_units(self, finished):
+        config, records = finished
+        task = scorebo.load_benchmark("gramacy1", total=6)
+        for record in records[:-1]:
+            true = float(task.evaluate_true(torch.tensor([record["x"]], dtype=torch.float64)))
+            assert record["f"] == true
+            assert record["y"] == true + task.noise(config["seed"], record["iteration"])
+
+    def test_closing_record_has_a_model_but_no_query(self, finished):
+        closing = finished[1][-1]
+        assert closing["x"] is closing["y"] is closing["f"] is closing["acquisition_value"] is None
+        assert math.isfinite(closing["negative_mll"])
+        assert "acquisition" not in closing["seconds"]
+
+    def test_the_model_can_be_rebuilt_and_gives_the_stored_metrics_and_acquisition(self, finished):
+        """Record k holds the model of observations 1 … k−1, its metrics, and its acquisition at query k."""
+        config, records = finished
+        task = scorebo.load_benchmark("gramacy1", total=6)
+        for record in records[2:]:
+            before = records[: record["num_observations"]]
+            X = torch.tensor([r["x"] for r in before], dtype=torch.float64)
+            y = torch.tensor([r["y"] for r in before], dtype=torch.float64)
+            scaling = Scaling.of(task.bounds, y, maximize=False, standardize=True)
+            assert (record["output_mean"], record["output_std"]) == (scaling.output_mean, scaling.output_std)
+            assert record["output_mean"] == pytest.approx(-float(y.mean()))
+            sets = {name: torch.tensor(values, dtype=torch.float64) for name, values in record["hyperparameters"].items()}
+            assert sets["lengthscale"].shape == (3, 1)
+            model = FullyBayesianGP(
+                scaling.to_unit(X), scaling.to_model(y), noise_floor=record["noise_floor"], **sets
+            )
+            quality = metrics.evaluate(model, task, scaling, config["seed"], record["iteration"])
+            assert quality.negative_mll == pytest.approx(record["negative_mll"], rel=1e-8)
+            assert quality.nlpd == pytest.approx(record["nlpd"], rel=1e-8)
+            assert quality.rmse == pytest.approx(record["rmse"], rel=1e-8)
+            if record["x"] is not None:
+                query = scaling.to_unit(torch.tensor([[record["x"]]], dtype=torch.float64))
+                value = scorebo.acquisition.SAL(model, distance="hellinger")(query)
+                assert float(value) == pytest.approx(record["acquisition_value"], rel=1e-6)
+
+    def test_phases_and_diagnostics_are_kept(self, finished):
+        record = finished[1][3]
+        assert set(record["seconds"]) == {"fit", "metrics", "acquisition", "evaluate"}
+        expected = {"divergences", "step_size", "tree_depth_mean", "ess_bulk", "rhat", "energy_bfmi", "gradient_evaluations"}
+        assert expected <= set(record["mcmc"])
+
+
+@pytest.mark.parametrize("acquisition", ACQUISITIONS)
+def test_every_acquisition_runs(acquisition, tmp_path):
+    config = tiny_config(tmp_path, "gramacy2", acquisition, "benchmark.total=5")
+    execute(config)
+    records = records_of(config)
+    assert len(records) == 6
+    assert all((record["acquisition_value"] is None) == (acquisition in ("sobol", "random")) for record in records[3:-1])
+
+
+@pytest.mark.parametrize("benchmark", ["gramacy1", "higdon", "gramacy2", "branin_al", "ishigami", "hartmann6_al"])
+def test_every_task_runs(benchmark, tmp_path):
+    config = tiny_config(tmp_path, benchmark, "bald", "benchmark.total=9")
+    execute(config)
+    records = records_of(config)
+    assert len(records) == 10
+    assert math.isfinite(records[-1]["rmse"])
+
+
+@pytest.mark.parametrize("model", ["al_lognormal_no_outputscale", "bo_lognormal", "botorch", "map"])
+def test_every_model_runs(model, tmp_path):
+    config = tiny_config(tmp_path, "gramacy1", "sal_ws", "benchmark.total=4", f"model={model}")
+    execute(config)
+    assert len(records_of(config)) == 5
+
+
+def test_known_model_is_not_standardised(tmp_path):
+    config = tiny_config(tmp_path, "gramacy1", "balm", "benchmark.total=4", "model=true", "model.lengthscale=[0.1]")
+    execute(config)
+    assert {(r["output_mean"], r["output_std"]) for r in records_of(config)[2:]} == {(0.0, 1.0)}
+
+
+def test_acquisitions_share_design_and_noise(tmp_path):
+    runs = []
+    for acquisition in ("sobol", "random"):
+        config = tiny_config(tmp_path, "gramacy1", acquisition)
+        execute(config)
+        runs.append(records_of(config))
+    first, second = runs
+    assert [r["x"] for r in first[:2]] == [r["x"] for r in second[:2]]
+    assert first[3]["x"] != second[3]["x"]
+    noise = [[r["y"] - r["f"] for r in run[:-1]] for run in runs]
+    assert noise[0] == pytest.approx(noise[1], abs=1e-12)
+
+
+class TestResuming:
+    def test_finished_run_is_left_alone(self, finished):
+        config, records = finished
+        path = RunStore(config["results"], config).folder / "records.jsonl"
+        before = (path.read_bytes(), path.stat().st_mtime_ns)
+        assert execute(config) is None
+        assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+
+    @pytest.mark.parametrize("stop", [1, 2, 3, 5, 6])
+    def test_interrupted_run_ends_bit_equal(self, finished, tmp_path, stop):
+        _, expected = finished
+        config = tiny_config(tmp_path)
+
+        def interrupt(record, _):
+            if record["iteration"] == stop:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            execute(config, interrupt)
+        assert len(records_of(config)) == stop
+        torch.rand(13)  # whatever happens in between
+        execute(config)
+        assert comparable(records_of(config)) == comparable(expected)
+
+    def test_damaged_line_is_repaired_and_the_run_ends_bit_equal(self, finished, tmp_path, caplog):
+        config, expected = finished
+        config = {**config, "results": str(tmp_path / "copy")}
+        shutil.copytree(finished[0]["results"], config["results"])
+        path = RunStore(config["results"], config).folder / "records.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)
+        lines[3] = lines[3].replace(b'"rmse":', b'"rmse":1', 1)
+        path.write_bytes(b"".join(lines))
+        execute(config)
+        assert "Repaired" in caplog.text
+        assert comparable(records_of(config)) == comparable(expected)
+
+    def test_killed_process_resumes_bit_equal(self, finished, tmp_path):
+        _, expected = finished
+        command = [sys.executable, "-m", "scorebo", "run", *tiny_overrides(tmp_path)]
+        config = tiny_config(tmp_path)
+        path = RunStore(config["results"], config).folder / "records.jsonl"
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and process.poll() is None:
+            if path.exists() and path.read_bytes().count(b"\n") >= 3:
+                break
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert 3 <= len(records_of(config)) <= 7
+        execute(config)
+        assert comparable(records_of(config)) == comparable(expected)
+
+
+class TestBadTasks:
+    """A task of the user's own that misbehaves stops the run with a sentence; what was recorded stays."""
+
+    def config(self, tmp_path, target):
+        config = tiny_config(tmp_path)
+        config["benchmark"]["_target_"] = f"tests.bad_tasks.{target}"
+        return config
+
+    @pytest.mark.parametrize(
+        ("target", "message"),
+        [
+            ("ReturnsNaN", "gramacy1.*(NaN|nan|finite)"),
+            ("ReturnsWrongShape", "gramacy1.*shape"),
+            ("Constant", "constant outputs cannot be standardised"),
+            ("Missing", "cannot be made"),
+        ],
+    )
+    def test_is_explained(self, tmp_path, target, message):
+        with pytest.raises(InputError, match=message):
+            execute(self.config(tmp_path, target))
+
+    def test_fails_late_and_keeps_what_was_recorded(self, tmp_path):
+        config = self.config(tmp_path, "FailsLate")
+        with pytest.raises(InputError, match="gramacy1"):
+            execute(config)
+        assert len(records_of(config)) == 2
+
+
+def test_threads_and_versions_are_stored(finished):
+    config, _ = finished
+    environment = json.loads((RunStore(config["results"], config).folder / "environment.json").read_text())
+    session = environment["sessions"][0]
+    assert session["threads"] == 1
+    assert session["packages"]["torch"].startswith("2.13.0")
+    assert session["packages"]["botorch"] == "0.18.1"
+    assert "git" in session
+    assert session["machine"]["cpu_count"] >= 1
+
+
+def test_identity_ignores_paths_threads_and_experiment(tmp_path):
+    base = RunStore(tmp_path, tiny_config(tmp_path)).run_id
+    same = tiny_config(tmp_path / "elsewhere", "gramacy1", "sal_hr", "threads=2", "experiment=al_mll")
+    assert RunStore(tmp_path, same).run_id == base
+    for change in ("seed=2", "mcmc.warmup=11", "model=botorch", "optimizer.maxiter=11", "benchmark.noise_std=0.2"):
+        assert RunStore(tmp_path, tiny_config(tmp_path, "gramacy1", "sal_hr", change)).run_id != base
+
+
+def test_run_needs_only_the_records_before(finished):
+    config, records = finished
+    again = Run(config).record(5, records[:4])
+    assert comparable([again]) == comparable([records[4]])

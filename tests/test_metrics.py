@@ -1,0 +1,73 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+import scorebo
+from scorebo import metrics
+from scorebo.scaling import Scaling
+from tests.conftest import random_ensemble
+
+
+def test_negative_mll_is_the_joint_density_of_blocks(monkeypatch):
+    monkeypatch.setattr(metrics, "BLOCK", 5)
+    model = random_ensemble(1)
+    X, targets = torch.rand(15, 2, dtype=torch.float64), torch.randn(15, dtype=torch.float64)
+    total = 0.0
+    for block in range(3):
+        part = slice(5 * block, 5 * block + 5)
+        posterior = model.posterior(X[part], observation_noise=True)
+        for m in range(model.num_sets):
+            mean, covariance = posterior.mean[m, :, 0], posterior.distribution.covariance_matrix[m]
+            total += stats.multivariate_normal(mean.numpy(), covariance.numpy()).logpdf(targets[part].numpy()) / 5
+    value, jittered = metrics.negative_marginal_log_likelihood(model, X, targets)
+    assert value == pytest.approx(-total / (3 * model.num_sets), rel=1e-10)
+    assert jittered == 0
+
+
+def test_nlpd_is_the_density_of_the_mixture():
+    mean, variance = torch.randn(7, 3, dtype=torch.float64), 0.1 + torch.rand(7, 3, dtype=torch.float64)
+    targets = torch.randn(7, dtype=torch.float64)
+    density = stats.norm(mean.numpy(), variance.sqrt().numpy()).pdf(targets[:, None].numpy()).mean(1)
+    value = metrics.negative_log_predictive_density(mean, variance, targets)
+    assert value == pytest.approx(-np.log(density).mean(), rel=1e-12)
+
+
+def test_nlpd_of_a_hopeless_target_is_finite():
+    one = torch.ones(1, 2, dtype=torch.float64)
+    assert math.isfinite(metrics.negative_log_predictive_density(0 * one, 1e-6 * one, torch.tensor([1e3])))
+
+
+def test_indefinite_blocks_are_jittered_and_counted():
+    covariance = torch.eye(3, dtype=torch.float64).repeat(2, 1, 1)
+    covariance[1] = 1.0  # rank one
+    covariance[1, 0, 0] -= 1e-13
+    factor, jittered = metrics._factorise(covariance, torch.ones(2))
+    assert jittered == 1
+    torch.testing.assert_close(factor[1] @ factor[1].mT, covariance[1], rtol=0, atol=1e-9)
+    assert torch.equal(factor[0], torch.eye(3, dtype=torch.float64))
+
+
+def test_points_depend_on_task_seed_and_iteration_only():
+    points = metrics.test_points("ishigami", 1, 7, 3)
+    assert points.shape == (2000, 3)
+    assert torch.equal(points, metrics.test_points("ishigami", 1, 7, 3))
+    for other in (("ishigami", 2, 7, 3), ("ishigami", 1, 8, 3), ("higdon", 1, 7, 3)):
+        assert not torch.equal(points, metrics.test_points(*other))
+
+
+def test_rmse_is_in_the_tasks_units():
+    task = scorebo.load_benchmark("branin_al")
+    X = task.initial_design(1)
+    y = task.evaluate_true(X)
+    scaling = Scaling.of(task.bounds, y, maximize=task.maximize, standardize=True)
+    model = scorebo.fit_gp(scaling.to_unit(X), scaling.to_model(y), model="true", lengthscale=[0.3, 0.3], noise=1e-4)
+    quality = metrics.evaluate(model, task, scaling, 1, 4)
+    points = metrics.test_points("branin_al", 1, 4, 2)
+    mean, _ = model.marginals(points)
+    predicted = -(mean[:, 0] * scaling.output_std + scaling.output_mean)
+    truth = task.evaluate_true(scaling.from_unit(points))
+    assert quality.rmse == pytest.approx(float((predicted - truth).pow(2).mean().sqrt()), rel=1e-10)
+    assert quality.rmse > 1.0  # Branin's values go to 308: standardised errors would be below 1
