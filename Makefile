@@ -1,5 +1,7 @@
-# make demo   a small active-learning comparison, from nothing to a figure and a table
-# make test   lint-free tests of everything
+# make demo    a small active-learning comparison, from nothing to figures and a table
+# make test    all tests
+# make speed   this project and BoTorch side by side
+# ARGS="..." is passed on: make test ARGS="tests/gp -x"
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,10 +10,10 @@ INSTALLED := $(VENV)/.installed
 .PHONY: demo test lint types speed clean
 
 demo: $(INSTALLED)
-	$(BIN)/python scripts/demo.py
+	$(BIN)/python scripts/demo.py $(ARGS)
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -21,7 +23,7 @@ types: $(INSTALLED)
 	$(BIN)/mypy
 
 speed: $(INSTALLED)
-	$(BIN)/python scripts/compare_speed.py
+	$(BIN)/python scripts/compare_speed.py $(ARGS)
 
 # torch goes first and exactly: any other requirement on it draws in a CUDA build.
 $(INSTALLED): requirements.lock pyproject.toml

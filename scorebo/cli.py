@@ -38,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="scorebo: %(message)s", stream=sys.stderr)
+    # Hydra logs what it also raises; it is reported once, below.
+    logging.getLogger("hydra").setLevel(logging.CRITICAL)
     try:
         options.command(options)
     except InputError as error:

@@ -33,7 +33,7 @@ from scorebo.acquisition import SAL, maximize  # noqa: E402
 from scorebo.gp import FullyBayesianGP  # noqa: E402
 from scorebo.inference.diagnostics import bulk_ess  # noqa: E402
 
-WARMUP, THINNING, NUM_SETS = 256, 16, 16
+THINNING, NUM_SETS = 16, 16
 
 
 class PaperPriors(MaternPyroModel):
@@ -63,16 +63,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[20, 50, 100, 150], help="numbers of observations")
     parser.add_argument("--repeats", type=int, default=3, help="fits of this project, of which the median is shown")
+    parser.add_argument("--warmup", type=int, default=256, help="warm-up draws of both samplers")
     options = parser.parse_args()
     scorebo.fit_gp(*hartmann_data(8), warmup=8, thinning=1, num_sets=4)  # loads the compiled density
 
-    print(f"Hartmann-6 data, D = 6, {WARMUP} + {THINNING * NUM_SETS} draws, one core")
+    print(f"Hartmann-6 data, D = 6, {options.warmup} + {THINNING * NUM_SETS} draws, one core")
     print("posterior sampling                                whole SAL-HR iteration")
     print("   n   BoTorch s   scorebo s   ratio   (ESS)       BoTorch s   scorebo s   ratio   SAL at x (ours/peer's)")
     for n in options.sizes:
         X, Y = hartmann_data(n)
-        theirs, their_fit, their_ess = fit_botorch(X, Y)
-        fits = [fit_ours(X, Y, seed) for seed in range(options.repeats)]
+        theirs, their_fit, their_ess = fit_botorch(X, Y, options.warmup)
+        fits = [fit_ours(X, Y, options.warmup, seed) for seed in range(options.repeats)]
         our_fit = float(np.median([seconds for _, seconds in fits]))
         ours = fits[0][0]
         their_point, their_maximisation = maximize_botorch(theirs)
@@ -105,17 +106,17 @@ def unit_box(dim: int) -> Tensor:
     return torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, dim)
 
 
-def fit_ours(X: Tensor, Y: Tensor, seed: int) -> tuple[FullyBayesianGP, float]:
+def fit_ours(X: Tensor, Y: Tensor, warmup: int, seed: int) -> tuple[FullyBayesianGP, float]:
     """A fit and its seconds."""
     began = time.perf_counter()
-    model = scorebo.fit_gp(X, Y, model="bo_lognormal", warmup=WARMUP, thinning=THINNING, num_sets=NUM_SETS, seed=seed)
+    model = scorebo.fit_gp(X, Y, model="bo_lognormal", warmup=warmup, thinning=THINNING, num_sets=NUM_SETS, seed=seed)
     return model, time.perf_counter() - began
 
 
-def fit_botorch(X: Tensor, Y: Tensor) -> tuple[Peer, float, float]:
+def fit_botorch(X: Tensor, Y: Tensor, warmup: int) -> tuple[Peer, float, float]:
     """The peer's fit with the same numbers of draws, its seconds, and its smallest ESS."""
     model = Peer(X, Y)
-    settings = {"warmup_steps": WARMUP, "num_samples": THINNING * NUM_SETS, "disable_progbar": True}
+    settings = {"warmup_steps": warmup, "num_samples": THINNING * NUM_SETS, "disable_progbar": True}
     began = time.perf_counter()
     fit_fully_bayesian_model_nuts(model, thinning=1, **settings)
     seconds = time.perf_counter() - began
