@@ -1,48 +1,25 @@
 """Log marginal likelihood and log prior with their gradients, compiled: the innermost loop of all inference.
 
-The covariance lives in three forms: squared differences and correlations *packed* (the n(n−1)/2 pairs i > j, row after
-row, so that every loop over pairs is contiguous and vectorised), and a full n x n array for LAPACK.
+Squared differences and correlations are kept *packed*: the n(n−1)/2 pairs i > j, row after row, so that every loop over
+pairs is contiguous and vectorised.
 """
 
 from __future__ import annotations
 
-import llvmlite.binding
 import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core.typing import signature
-from numba.extending import get_cython_function_address, intrinsic
+from numba.extending import intrinsic
+
+from scorebo.gp._sweep import invert
 
 MATERN52 = 0
 RBF = 1
 
 
-def _lapack(name: str, num_pointers: int) -> types.ExternalFunction:
-    """SciPy's LAPACK routine under a symbol of its own, so that compiled code that calls it can be cached on disk."""
-    symbol = f"scorebo_{name}"
-    llvmlite.binding.add_symbol(symbol, get_cython_function_address("scipy.linalg.cython_lapack", name))
-    return types.ExternalFunction(symbol, signature(types.void, *[types.voidptr] * num_pointers))
-
-
-_dpotrf = _lapack("dpotrf", 5)
-_dpotrs = _lapack("dpotrs", 8)
-_dpotri = _lapack("dpotri", 5)
-
-
 @intrinsic
-def _pointer(typing_context, array):  # type: ignore[no-untyped-def]  # numba's own calling convention
-    """Address of an array's first element, as LAPACK takes it."""
-
-    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        data = context.make_array(sig.args[0])(context, builder, args[0]).data
-        return builder.bitcast(data, ir.IntType(8).as_pointer())
-
-    return types.voidptr(array), generate
-
-
-@intrinsic
-def _float_bits(typing_context, bits):  # type: ignore[no-untyped-def]
+def _float_bits(typing_context, bits):  # type: ignore[no-untyped-def]  # numba's own calling convention
     """The double whose bit pattern is this integer."""
 
     def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
@@ -196,7 +173,6 @@ def log_likelihood(kernel, squares, y, parameters, noise_floor, gradient):  # ty
     slope = np.empty(pairs)
     _correlations(kernel, squares, precision, correlation, slope)
 
-    # The lower triangle row by row is LAPACK's upper triangle column by column.
     covariance = np.empty((n, n))
     pair = 0
     for i in range(n):
@@ -205,34 +181,20 @@ def log_likelihood(kernel, squares, y, parameters, noise_floor, gradient):  # ty
         pair += i
         covariance[i, i] = outputscale + noise + noise_floor
 
-    upper = np.array([85], dtype=np.uint8)  # "U"
-    order = np.array([n], dtype=np.int32)
-    one = np.array([1], dtype=np.int32)
-    info = np.zeros(1, dtype=np.int32)
-    _dpotrf(_pointer(upper), _pointer(order), _pointer(covariance), _pointer(order), _pointer(info))
-    if info[0] != 0:
+    alpha = y - parameters[dim + 2]
+    log_determinant, quadratic = invert(covariance, alpha)  # `covariance` is −K⁻¹, `alpha` K⁻¹(y − mean) from here on
+    if np.isnan(log_determinant):
         return -np.inf
-    value = -0.5 * n * 1.8378770664093453
-    for i in range(n):
-        value -= np.log(covariance[i, i])
-
-    residual = y - parameters[dim + 2]
-    alpha = residual.copy()
-    _dpotrs(
-        _pointer(upper), _pointer(order), _pointer(one), _pointer(covariance), _pointer(order), _pointer(alpha),
-        _pointer(order), _pointer(info),
-    )  # fmt: skip
-    value -= 0.5 * np.sum(residual * alpha)
-    _dpotri(_pointer(upper), _pointer(order), _pointer(covariance), _pointer(order), _pointer(info))
+    value = -0.5 * (quadratic + log_determinant + n * 1.8378770664093453)
 
     # With A = ααᵀ − K⁻¹ each derivative is ½ tr(A ∂K): pairs count twice, the diagonal once.
     trace = 0.0
     signal = 0.0
     pair = 0
     for i in range(n):
-        trace += alpha[i] * alpha[i] - covariance[i, i]
+        trace += alpha[i] * alpha[i] + covariance[i, i]
         for j in range(i):
-            weight = alpha[i] * alpha[j] - covariance[i, j]
+            weight = alpha[i] * alpha[j] + covariance[i, j]
             signal += weight * correlation[pair + j]
             slope[pair + j] *= weight
         pair += i

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from scorebo.gp.density import LogDensity
 from scorebo.inference.diagnostics import Chain
-from scorebo.inference.nuts import MAX_TREE_DEPTH
+
+MAX_TREE_DEPTH = 6  # ᶜ
 
 
 class _Potential(torch.autograd.Function):
