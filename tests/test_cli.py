@@ -112,7 +112,14 @@ class TestOwnClasses:
     def test_run_from_outside_the_tree(self, tmp_path):
         self.write(tmp_path)
         done = scorebo(
-            "run", "--config-dir", "my_configs", "benchmark=mine", "acquisition=mine", "results=out", *TINY, cwd=tmp_path
+            "run",
+            "--config-dir",
+            "my_configs",
+            "benchmark=mine",
+            "acquisition=mine",
+            "results=out",
+            *TINY,
+            cwd=tmp_path,
         )
         assert done.returncode == 0, done.stderr
         assert "mine bo_lognormal mine seed 1: finished" in done.stdout
@@ -170,7 +177,10 @@ class TestCollectAndPlot:
     ("what", "some"),
     [
         ("benchmarks", {"gramacy1", "higdon", "gramacy2", "branin_al", "ishigami", "hartmann6_al"}),
-        ("acquisitions", {"sal_hr", "sal_ws", "sal_kl", "bald", "bqbc", "qbmgp", "balm", "sobol", "random", "sal_hr_mc"}),
+        (
+            "acquisitions",
+            {"sal_hr", "sal_ws", "sal_kl", "bald", "bqbc", "qbmgp", "balm", "sobol", "random", "sal_hr_mc"},
+        ),
         ("models", {"al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch", "map", "true"}),
         ("figures", {"al-mll", "al-rmse"}),
     ],
@@ -196,7 +206,10 @@ def test_help_shows_examples(command, capsys):
         (["run", "benchmark=gramacy1", "acquisition=sal"], "Did you mean sal_"),
         (["run", "benchmark=gramcy1", "acquisition=sal_hr"], "Did you mean gramacy1"),
         (["run", "benchmark=gramacy1", "acquisition=sal_hr", "seed=-1"], "seed must be"),
-        (["run", "benchmark=gramacy1", "acquisition=sal_hr", "acquisition.distance=euclid"], "Unknown distance 'euclid'"),
+        (
+            ["run", "benchmark=gramacy1", "acquisition=sal_hr", "acquisition.distance=euclid"],
+            "Unknown distance 'euclid'",
+        ),
         (["run", "benchmark=gramacy1", "acquisition=sal_hr", "model.kernel=cubic"], "Unknown kernel 'cubic'"),
         (["run", "benchmark=gramacy1", "acquisition=sal_hr", "benchmark.initial=1"], "initial of task 'gramacy1'"),
         (["run", "benchmark=gramacy1", "acquisition=sal_hr", "benchmark.total=1"], "total of task 'gramacy1'"),

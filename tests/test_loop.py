@@ -19,7 +19,20 @@ from scorebo.scaling import Scaling
 from scorebo.store import RunStore, read_records
 from tests.runs import tiny_config, tiny_overrides, without_timings
 
-ACQUISITIONS = ["sal_hr", "sal_ws", "sal_kl", "sal_hr_mc", "sal_ws_mc", "bald", "bqbc", "qbmgp", "balm", "sobol", "random"]
+ACQUISITIONS = [
+    "sal_hr",
+    "sal_ws",
+    "sal_kl",
+    "sal_hr_mc",
+    "sal_ws_mc",
+    "sal_kl_mc",
+    "bald",
+    "bqbc",
+    "qbmgp",
+    "balm",
+    "sobol",
+    "random",
+]
 
 
 def records_of(config):
@@ -77,11 +90,11 @@ class TestRecords:
             scaling = Scaling.of(task.bounds, y, maximize=False, standardize=True)
             assert (record["output_mean"], record["output_std"]) == (scaling.output_mean, scaling.output_std)
             assert record["output_mean"] == pytest.approx(-float(y.mean()))
-            sets = {name: torch.tensor(values, dtype=torch.float64) for name, values in record["hyperparameters"].items()}
+            sets = {
+                name: torch.tensor(values, dtype=torch.float64) for name, values in record["hyperparameters"].items()
+            }
             assert sets["lengthscale"].shape == (3, 1)
-            model = FullyBayesianGP(
-                scaling.to_unit(X), scaling.to_model(y), noise_floor=record["noise_floor"], **sets
-            )
+            model = FullyBayesianGP(scaling.to_unit(X), scaling.to_model(y), noise_floor=record["noise_floor"], **sets)
             quality = metrics.evaluate(model, task, scaling, config["seed"], record["iteration"])
             assert quality.negative_mll == pytest.approx(record["negative_mll"], rel=1e-8)
             assert quality.nlpd == pytest.approx(record["nlpd"], rel=1e-8)
@@ -94,7 +107,15 @@ class TestRecords:
     def test_phases_and_diagnostics_are_kept(self, finished):
         record = finished[1][3]
         assert set(record["seconds"]) == {"fit", "metrics", "acquisition", "evaluate"}
-        expected = {"divergences", "step_size", "tree_depth_mean", "ess_bulk", "rhat", "energy_bfmi", "gradient_evaluations"}
+        expected = {
+            "divergences",
+            "step_size",
+            "tree_depth_mean",
+            "ess_bulk",
+            "rhat",
+            "energy_bfmi",
+            "gradient_evaluations",
+        }
         assert expected <= set(record["mcmc"])
 
 
@@ -104,7 +125,9 @@ def test_every_acquisition_runs(acquisition, tmp_path):
     execute(config)
     records = records_of(config)
     assert len(records) == 6
-    assert all((record["acquisition_value"] is None) == (acquisition in ("sobol", "random")) for record in records[3:-1])
+    assert all(
+        (record["acquisition_value"] is None) == (acquisition in ("sobol", "random")) for record in records[3:-1]
+    )
 
 
 @pytest.mark.parametrize("benchmark", ["gramacy1", "higdon", "gramacy2", "branin_al", "ishigami", "hartmann6_al"])
@@ -144,7 +167,7 @@ def test_acquisitions_share_design_and_noise(tmp_path):
 
 class TestResuming:
     def test_finished_run_is_left_alone(self, finished):
-        config, records = finished
+        config, _ = finished
         path = RunStore(config["results"], config).folder / "records.jsonl"
         before = (path.read_bytes(), path.stat().st_mtime_ns)
         assert execute(config) is None

@@ -22,14 +22,15 @@ Array = NDArray[np.float64]
 PATIENCE = 20.0
 # ... but not before it has made this many steps.
 TRIAL_STEPS = 2
-# Two starts this close, in every coordinate of the unit box, climb the same hill.
+# Two starts climb the same hill if they are this close in every coordinate of the unit box ...
 MERGE_DISTANCE = 5e-3
+# ... or this close and both about to come closer by this factor.
+NEIGHBOUR_DISTANCE = 0.2
+CONTRACTION = 0.5
 # Longest step in any coordinate: a longer one leaves the hill.
 LONGEST_STEP = 0.25
 RELATIVE_TOLERANCE = 1e-10
 TINY = 1e-300
-TARGET=0.
-SAME=0.1
 
 
 @dataclass
@@ -115,13 +116,14 @@ def _worth_continuing(starts: _Starts, best: float, maxiter: int) -> NDArray[np.
     expected = np.maximum(starts.predicted, starts.gain)
     behind = (starts.taken >= TRIAL_STEPS) & (starts.value + PATIENCE * expected < best)
     # The order is by value, then by position, so that of two equal starts one remains.
-    better = np.lexsort((starts.index, -starts.value)).argsort()
+    rank = np.lexsort((starts.index, -starts.value)).argsort()
     distance = np.abs(starts.x[:, None] - starts.x).max(axis=-1)
     target = np.clip(starts.x + starts.direction, 0.0, 1.0)
-    between = np.abs(target[:, None] - target).max(axis=-1)
-    sure = np.isfinite(starts.gain)
-    same = (distance < MERGE_DISTANCE) | ((between < TARGET*distance) & (distance < SAME) & sure & sure[:, None])
-    merged = (same & (better < better[:, None])).any(axis=-1)
+    contracting = np.abs(target[:, None] - target).max(axis=-1) < CONTRACTION * distance
+    concave = np.isfinite(starts.gain)
+    approaching = contracting & (distance < NEIGHBOUR_DISTANCE) & concave & concave[:, None]
+    same = (distance < MERGE_DISTANCE) | approaching
+    merged = (same & (rank < rank[:, None])).any(axis=-1)
     return ~(settled | behind | merged) & (starts.taken < maxiter)
 
 

@@ -12,12 +12,9 @@ from scorebo.errors import InputError, check_integer, check_number
 
 # Raw points evaluated at once: larger batches fall out of the cache.
 SLICE = 128
-# Starts for each restart asked for: in a batch most of them cost little and are soon dropped.
-STARTS_PER_RESTART = 3
-FMAX=3
-FD=.5
-QA=4
-QO=2
+# The sparser the raw points, the less they tell which hills are high: D/2 starts for each restart asked for, at least
+# one and at most this many. In a batch most of them cost little, and are soon dropped.
+MOST_STARTS_PER_RESTART = 5.0
 
 
 def maximize(
@@ -37,7 +34,7 @@ def maximize(
             chosen.
         bounds: `2 x D`, lower and upper.
         raw_samples: points that cover the box, at which the search begins.
-        restarts: hills to climb at the least; see STARTS_PER_RESTART.
+        restarts: climbs at the least, from the most promising raw points; more in many dimensions.
         maxiter: most steps of a climb.
         seed: the result is a function of it; the global random state is neither used nor changed.
         around: `D` or `1 x D`, a point near which there are more raw points.
@@ -64,11 +61,12 @@ def maximize(
         return value.detach().numpy(), gradient.numpy()
 
     # Each kind of raw points has its own share of the starts, so that none crowds out another.
-    groups = [(covering_points(dim, raw_samples, seed), round(restarts*min(FMAX,max(1,FD*dim))))]
-    if around is not None:
-        centre = (_check_around(around, bounds) - lower) / width
-        groups.append((points_around(centre, -(-raw_samples // 8), around_std, seed), -(-restarts // QA)))
-    groups.append((nudged((_observed(acqf, bounds) - lower) / width, seed), -(-restarts // QO)))
+    num_starts = round(restarts * min(max(dim / 2.0, 1.0), MOST_STARTS_PER_RESTART))
+    groups = [(covering_points(dim, raw_samples, seed), num_starts)]
+    centre = None if around is None else (_check_around(around, bounds) - lower) / width
+    if centre is not None and dim > 1:  # In one dimension the grid is dense enough everywhere.
+        groups.append((points_around(centre, -(-raw_samples // 16), around_std, seed), -(-restarts // 8)))
+    groups.append((nudged((_observed(acqf, bounds) - lower) / width, seed), -(-restarts // 4)))
 
     with torch.no_grad():
         spacing = raw_samples ** (-1.0 / dim)

@@ -53,6 +53,8 @@ class Mixture:
     def quantile(self, u: Tensor) -> Tensor:
         """Quantiles of each mixture at the levels u `L`; gradients by implicit differentiation. `b x L`."""
         y = self._solve(u)
+        if not torch.is_grad_enabled():
+            return y
         # One Newton step at the root, of which only the derivative is kept (dy = −dF(y)/p(y)): its value is rounding.
         cdf = normal_cdf(self.components.standardise(y.unsqueeze(-2))).mean(dim=-2)
         density = self.log_prob(y).exp().detach()

@@ -14,10 +14,9 @@ MAX_PERTURBED = 20
 # Only the best raw points are candidates; the rest need not be compared.
 MAX_CANDIDATES = 512
 # In units of the spacing of the raw points: a point this far from any better one is on a hill of its own ...
-HILL_DISTANCE = 1.2
+HILL_DISTANCE = 2.0
 # ... and starts closer than this are not worth having both.
 LEAST_DISTANCE = 0.25
-FILLING=True
 
 
 def covering_points(dim: int, count: int, seed: int) -> Tensor:
@@ -66,11 +65,13 @@ def choose_starts(points: Tensor, values: Tensor, count: int, spacing: float) ->
     order = values[finite].argsort(descending=True, stable=True)[:MAX_CANDIDATES]
     points = points[finite][order]
     distance = torch.cdist(points, points).numpy()
-    order_better = np.tri(len(points), k=-1, dtype=bool)
-    hill = np.where(order_better, distance, np.inf).min(axis=-1, initial=np.inf) >= HILL_DISTANCE * spacing
+    is_better = np.tri(len(points), k=-1, dtype=bool)
+    hill = np.where(is_better, distance, np.inf).min(axis=-1, initial=np.inf) >= HILL_DISTANCE * spacing
     chosen = hill.nonzero()[0][:count].tolist()
+    if points.shape[-1] == 1:  # Between the points of a grid nothing is hidden.
+        return points[chosen]
     nearest = distance[chosen].min(axis=0, initial=np.inf)
-    while FILLING and len(chosen) < count and (far := nearest >= LEAST_DISTANCE * spacing).any():
+    while len(chosen) < count and (far := nearest >= LEAST_DISTANCE * spacing).any():
         chosen.append(int(far.argmax()))
         nearest = np.minimum(nearest, distance[chosen[-1]])
     return points[chosen]

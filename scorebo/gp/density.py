@@ -50,7 +50,8 @@ class LogDensity:
         priors = [self.beliefs[i] for i in free]
         forms = [prior.unconstrained for prior in priors if isinstance(prior, Prior)]
         self._positive = np.array([i < self.dim_inputs + 2 for i in free], dtype=bool)
-        self._shift = np.where(self._positive, 0.0 if of_logarithms else 1.0, 0.0)
+        # The density of v = eᵘ is that of u divided by v: its logarithm falls by one u for each positive parameter.
+        self._jacobian = None if of_logarithms else self._positive.astype(np.float64)
         self._free = np.array(free, dtype=np.int64)
         self._base = np.array([0.0 if isinstance(belief, Prior) else belief for belief in self.beliefs])
         known_scales = [i for i in range(self.dim_inputs + 2) if not isinstance(self.beliefs[i], Prior)]
@@ -79,8 +80,8 @@ class LogDensity:
         """Value and gradient at θ; −inf and a zero gradient where the covariance is not positive definite."""
         self.evaluations += 1
         value, gradient = _compiled.log_density(*self._arguments, theta)
-        if self._shift.any():
-            value, gradient = value - float(self._shift @ theta), gradient - self._shift
+        if self._jacobian is not None:
+            value, gradient = value - float(self._jacobian @ theta), gradient - self._jacobian
         return value, gradient
 
     def sample_prior(self, rng: np.random.Generator, size: int) -> np.ndarray:

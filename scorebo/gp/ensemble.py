@@ -9,6 +9,7 @@ from botorch.models.model import Model
 from botorch.posteriors.fully_bayesian import MCMC_DIM, GaussianMixturePosterior
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
+from linear_operator import to_linear_operator
 from torch import Tensor
 
 from scorebo.errors import InputError
@@ -191,7 +192,8 @@ class FullyBayesianGP(Model):
             mean, covariance = mean.unsqueeze(-1), variance[..., None, None]
         else:
             mean, covariance = self.joint(X, observation_noise=observation_noise)
-        posterior = GaussianMixturePosterior(MultivariateNormal(mean, covariance))
+        # As an operator, so that sampling adds GPyTorch's jitter: next to an observation f has next to no variance.
+        posterior = GaussianMixturePosterior(MultivariateNormal(mean, to_linear_operator(covariance)))
         return posterior if posterior_transform is None else posterior_transform(posterior)
 
     @classmethod

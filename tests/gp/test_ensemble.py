@@ -117,6 +117,15 @@ def test_botorch_acquisition_and_optimiser_run_on_it():
     assert pair.shape == (2, 2)
 
 
+def test_sampling_works_at_observations_without_noise():
+    X = torch.linspace(0, 1, 6, dtype=torch.float64)[:, None]
+    model = FullyBayesianGP(
+        X, torch.sin(6 * X), lengthscale=[[0.5], [2.0]], outputscale=[1.0, 9.0], noise=[1e-9, 1e-9], mean=[0.0, 0.0]
+    )
+    points = torch.stack([X, X + 1e-12])[:, :, None, 0].mT.reshape(6, 2, 1)
+    assert torch.isfinite(model.posterior(points).rsample(torch.Size([8]))).all()
+
+
 def test_one_set_is_an_exact_gp():
     model = random_ensemble(5, num_sets=1)
     peer = SingleTaskGP(model.train_X, model.train_Y, outcome_transform=None)

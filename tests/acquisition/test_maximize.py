@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from acquisition_contract import unit_box
+from botorch.acquisition.acquisition import AcquisitionFunction
+from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+from botorch.optim import optimize_acqf
+
+from scorebo.acquisition import BALD, BQBC, QBMGP, SAL, maximize
+from scorebo.errors import InputError
+from scorebo.seeds import derive
+from tests.conftest import random_ensemble
+
+
+class Formula(AcquisitionFunction):
+    """An acquisition that is a function of x alone."""
+
+    def __init__(self, function):
+        super().__init__(model=torch.nn.Module())
+        self.function = function
+
+    def forward(self, X):
+        return self.function(X.squeeze(-2))
+
+
+def waves(x):
+    """Many hills; the highest is at 0.7 in every coordinate."""
+    return ((12 * torch.pi * (x - 0.7)).cos() - 10 * (x - 0.7).square()).mean(-1)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_finds_the_highest_of_many_hills(dim):
+    x, value = maximize(Formula(waves), unit_box(dim))
+    torch.testing.assert_close(x, torch.full((1, dim), 0.7, dtype=torch.float64), rtol=0, atol=1e-4)
+    assert value.shape == ()
+    assert value.item() == pytest.approx(1.0, abs=1e-8)
+
+
+def test_bounds_of_any_size():
+    bounds = torch.tensor([[-5.0, 1e3], [10.0, 1e6]], dtype=torch.float64)
+    top = torch.tensor([2.0, 4e5], dtype=torch.float64)
+    x, _ = maximize(Formula(lambda x: -(((x - top) / (bounds[1] - bounds[0])).square().sum(-1))), bounds)
+    torch.testing.assert_close(x[0], top, rtol=1e-5, atol=0)
+    corner, _ = maximize(Formula(lambda x: x.sum(-1)), bounds)
+    assert torch.equal(corner[0], bounds[1])
+
+
+@pytest.mark.parametrize("acquisition", [SAL, lambda m: SAL(m, "wasserstein"), BALD, BQBC, QBMGP])
+@pytest.mark.parametrize(("dim", "n"), [(1, 12), (2, 25), (3, 20), (6, 30)])
+def test_no_worse_than_optimize_acqf_with_the_same_numbers(acquisition, dim, n):
+    model = random_ensemble(dim, n=n, dim=dim, num_sets=8)
+    acqf = acquisition(model)
+    _, reference = optimize_acqf(acqf, unit_box(dim), q=1, num_restarts=20, raw_samples=1024, options={"maxiter": 100})
+    x, value = maximize(acqf, unit_box(dim), around=model.train_X[model.train_Y.argmax()])
+    assert x.shape == (1, dim)
+    assert ((x >= 0) & (x <= 1)).all()
+    assert value >= reference - 1e-6 * reference.abs()
+
+
+def test_botorchs_own_acquisitions():
+    model = random_ensemble(0, dim=2)
+    acqf = qLogNoisyExpectedImprovement(model, model.train_X, prune_baseline=True)
+    _, reference = optimize_acqf(acqf, unit_box(2), q=1, num_restarts=20, raw_samples=1024, options={"maxiter": 100})
+    _, value = maximize(acqf, unit_box(2), around=model.train_X[model.train_Y.argmax()])
+    assert value >= reference - 1e-6 * reference.abs()
+
+
+def test_peaks_at_observed_points_are_found():
+    model = random_ensemble(1, n=15, dim=6)
+
+    def spikes(x):
+        return (-torch.cdist(x, model.train_X).amin(dim=-1).square() / 1e-4).exp()
+
+    acqf = Formula(spikes)
+    acqf.model = model
+    assert maximize(acqf, unit_box(6))[1] > 0.999
+
+
+def test_never_below_the_best_raw_point():
+    seen = []
+
+    def jagged(x):
+        values = (1e4 * x).sin().sum(-1) + x.sum(-1)
+        seen.append(values.detach().max().item())
+        return values
+
+    _, value = maximize(Formula(jagged), unit_box(3), maxiter=3)
+    assert value.item() >= max(seen) - 1e-9
+
+
+def test_points_where_the_function_is_nan_are_never_chosen():
+    x, value = maximize(Formula(lambda x: torch.where(x[:, 0] > 0.6, torch.nan, x.sum(-1))), unit_box(2))
+    assert value.isfinite()
+    assert x[0, 0] <= 0.6
+    assert value > 1.55
+
+
+def test_nan_everywhere_is_refused():
+    with pytest.raises(InputError, match="NaN at every one"):
+        maximize(Formula(lambda x: x.sum(-1) * torch.nan), unit_box(2))
+
+
+def test_a_constant_function_gives_some_point_of_the_box():
+    x, value = maximize(Formula(lambda x: 0.0 * x.sum(-1) + 3.0), unit_box(2))
+    assert value == 3.0
+    assert ((x >= 0) & (x <= 1)).all()
+
+
+def test_a_function_of_the_seed_alone():
+    acqf, seed = SAL(random_ensemble(2)), derive("task", 1, "acquisition", 7)
+    before = torch.get_rng_state()
+    first = maximize(acqf, unit_box(2), seed=seed)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.rand(10)
+    assert all(torch.equal(a, b) for a, b in zip(first, maximize(acqf, unit_box(2), seed=seed), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bounds": torch.zeros(3, 2)}, "2 x D"),
+        ({"bounds": torch.zeros(2, 2)}, "lower below"),
+        ({"bounds": torch.tensor([[0.0, 0.0], [1.0, torch.inf]])}, "finite"),
+        ({"bounds": torch.tensor([[0.0, 0.0], [1.0, torch.nan]])}, "finite"),
+        ({"raw_samples": 0}, "raw_samples"),
+        ({"restarts": 0}, "restarts"),
+        ({"maxiter": 0}, "maxiter"),
+        ({"seed": -1}, "seed"),
+        ({"around_std": -0.1}, "around_std"),
+        ({"around": torch.zeros(3)}, "2 coordinates"),
+    ],
+)
+def test_unusable_arguments_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        maximize(**{"acqf": Formula(waves), "bounds": unit_box(2), **change})
+
+
+def test_smallest_numbers_work():
+    x, _ = maximize(Formula(waves), unit_box(1), raw_samples=1, restarts=1, maxiter=1)
+    assert x.shape == (1, 1)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from acquisition_contract import AcquisitionContract, points, with_sets
+from botorch_community.acquisition.bayesian_active_learning import qStatisticalDistanceActiveLearning
+
+from scorebo.acquisition import BALD, BQBC, SAL
+from scorebo.acquisition.distances import squared_mean_difference
+from scorebo.errors import InputError
+from tests.conftest import random_ensemble
+
+
+class TestHellinger(AcquisitionContract):
+    def build(self, model):
+        return SAL(model)
+
+
+class TestWasserstein(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, distance="wasserstein")
+
+
+class TestKL(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, distance="kl")
+
+
+class TestHellingerMonteCarlo(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, distance="hellinger", estimator="monte_carlo", num_samples=64)
+
+
+class TestWassersteinMonteCarlo(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, distance="wasserstein", estimator="monte_carlo", num_samples=64)
+
+
+class TestKLMonteCarlo(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, distance="kl", estimator="monte_carlo", num_samples=64)
+
+
+@pytest.mark.parametrize("num_sets", [1, 2, 12, 16])
+def test_kl_is_bald(num_sets):
+    for seed in range(10):
+        model = random_ensemble(seed, num_sets=num_sets, dim=1 + seed % 3)
+        X = torch.cat([points(100, model.dim, seed), model.train_X]).unsqueeze(1)
+        torch.testing.assert_close(SAL(model, distance="kl")(X), BALD(model)(X), rtol=0, atol=1e-10)
+
+
+def test_squared_difference_of_means_is_bqbc():
+    model = random_ensemble(0, num_sets=12)
+    X = points(100, 2).unsqueeze(1)
+    torch.testing.assert_close(SAL(model, distance=squared_mean_difference)(X), BQBC(model)(X), rtol=1e-13, atol=0)
+
+
+def test_hellinger_agrees_with_botorch_community():
+    model = random_ensemble(0, num_sets=16)
+    X = points(100, 2).unsqueeze(1)
+    reference = qStatisticalDistanceActiveLearning(model, distance_metric="hellinger")(X)
+    torch.testing.assert_close(SAL(model)(X), reference, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("distance", ["hellinger", "wasserstein", "kl"])
+def test_identical_sets_do_not_disagree(distance):
+    model = with_sets(random_ensemble(1), [2] * 12)
+    X = points(50, 2).unsqueeze(1)
+    assert (SAL(model, distance=distance)(X) == 0).all()
+    assert SAL(model, distance=distance, estimator="monte_carlo")(X).abs().max() < 1e-7
+
+
+def test_is_the_mean_of_the_sets_distances():
+    model, X = random_ensemble(2), points(30, 2)
+    acqf = SAL(model, distance="wasserstein")
+    distances = acqf.per_set(*model.marginals(X, observation_noise=True))
+    assert distances.shape == (30, model.num_sets)
+    torch.testing.assert_close(distances.mean(-1), acqf(X.unsqueeze(1)))
+
+
+@pytest.mark.parametrize("distance", ["hellinger", "wasserstein", "kl"])
+def test_slices_do_not_change_the_estimate(distance, monkeypatch):
+    acqf = SAL(random_ensemble(3), distance=distance, estimator="monte_carlo")
+    X = points(40, 2).unsqueeze(1)
+    whole = acqf(X)
+    monkeypatch.setattr("scorebo.acquisition.sal.MAX_ELEMENTS", 3000)
+    torch.testing.assert_close(acqf(X), whole, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"distance": "helinger"}, "hellinger, kl, wasserstein"),
+        ({"estimator": "mc"}, "moment_matching, monte_carlo"),
+        ({"num_samples": 0}, "num_samples"),
+        ({"num_samples": 2.5}, "num_samples"),
+        ({"seed": -1}, "seed"),
+        ({"distance": squared_mean_difference, "estimator": "monte_carlo"}, "named distance"),
+    ],
+)
+def test_unusable_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        SAL(random_ensemble(0), **options)
