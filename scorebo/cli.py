@@ -36,7 +36,12 @@ LIST_EXAMPLES = """examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 when done, 2 with one message for what the user can put right."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options, rest = parser.parse_known_args(arguments)
+    # argparse takes positional arguments in one piece only; those after an option come back unread.
+    if any(argument.startswith("-") for argument in rest) or (rest and not hasattr(options, "overrides")):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.overrides += rest
     logging.basicConfig(level=logging.WARNING, format="scorebo: %(message)s", stream=sys.stderr)
     # Hydra logs what it also raises; it is reported once, below.
     logging.getLogger("hydra").setLevel(logging.CRITICAL)

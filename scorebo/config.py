@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from scorebo.errors import InputError, check_choice, check_integer, check_number
 
@@ -18,6 +19,22 @@ if TYPE_CHECKING:
     from scorebo.gp import Surrogate
 
 GROUPS = ("benchmark", "model", "mcmc", "acquisition", "experiment")
+TOP_LEVEL = (*GROUPS, "optimizer", "seed", "results", "threads")
+# Least value of every setting that is a whole number.
+LEAST = {
+    "seed": 0,
+    "threads": 1,
+    "mcmc.warmup": 1,
+    "mcmc.thinning": 1,
+    "mcmc.num_sets": 1,
+    "mcmc.max_tree_depth": 1,
+    "mcmc.num_optima": 1,
+    "mcmc.num_features": 1,
+    "optimizer.raw_samples": 1,
+    "optimizer.restarts": 1,
+    "optimizer.maxiter": 1,
+}
+OPTIONAL = ("mcmc.num_optima", "mcmc.num_features")
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 # Nodes that carry the name of their file.
 NAMED = ("benchmark", "model", "acquisition")
@@ -32,19 +49,29 @@ def config_root() -> Path:
 
 def available(group: str, config_dir: Path | None = None) -> list[str]:
     """Names that `group=` accepts, the user's own from `config_dir` included."""
+    return sorted(_config_files(group, config_dir))
+
+
+def _config_files(group: str, config_dir: Path | None) -> dict[str, Path]:
+    """The file behind each name of a group; a name must not stand in both places, or one would be ignored."""
     check_choice("config group", group, GROUPS)
-    roots = [config_root()] + ([config_dir] if config_dir else [])
-    return sorted({path.stem for root in roots for path in (root / group).glob("*.yaml")})
+    files = {path.stem: path for path in (config_root() / group).glob("*.yaml")}
+    if config_dir is None:
+        return files
+    if not config_dir.is_dir():
+        raise InputError(f"--config-dir: there is no folder '{config_dir}'.")
+    own = {path.stem: path for path in (config_dir / group).glob("*.yaml")}
+    twice = sorted(files.keys() & own.keys())
+    if twice:
+        raise InputError(f"{own[twice[0]]} has the name of one of the project's own configs: give it another.")
+    return files | own
 
 
 def describe_choice(group: str, name: str, config_dir: Path | None = None) -> str:
     """The first comment line of a config file: what it is, in a sentence."""
-    for root in [config_root()] + ([config_dir] if config_dir else []):
-        path = root / group / f"{name}.yaml"
-        if path.is_file():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                if line.startswith("#") and "@package" not in line:
-                    return line.lstrip("# ")
+    for line in _config_files(group, config_dir)[name].read_text(encoding="utf-8").splitlines():
+        if line.startswith("#") and "@package" not in line:
+            return line.lstrip("# ")
     return ""
 
 
@@ -59,14 +86,11 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> DictCon
     from hydra.errors import HydraException
 
     overrides = [_quote_choice(override) for override in overrides]
-    if config_dir is not None:
-        if not config_dir.is_dir():
-            raise InputError(f"--config-dir: there is no folder '{config_dir}'.")
-        overrides.append(f"hydra.searchpath=[file://{config_dir.resolve()}]")
     _check_choices(overrides, config_dir)
+    search = [] if config_dir is None else [f"hydra.searchpath=['file://{config_dir.resolve()}']"]
     try:
         with _hydra():
-            config = hydra_compose("config", overrides=overrides, return_hydra_config=True)
+            config = hydra_compose("config", overrides=overrides + search, return_hydra_config=True)
             choices = config.hydra.runtime.choices
             OmegaConf.set_struct(config, False)
             del config["hydra"]
@@ -74,8 +98,10 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> DictCon
                 if isinstance(config.get(group), DictConfig) and "name" not in config[group]:
                     config[group].name = choices[group]
             OmegaConf.resolve(config)
+    except YAMLError as error:
+        raise InputError(f"A config file is not valid YAML: {' '.join(str(error).split())}") from error
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise InputError(_explain(error, overrides)) from error
+        raise InputError(_explain(error, overrides, config_dir)) from error
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
         raise InputError(f"No value for {', '.join(missing)}: give one, e.g. {missing[0]}=VALUE.")
@@ -85,7 +111,10 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> DictCon
 
 def load_model(model: str | Mapping[str, Any], **overrides: Any) -> Surrogate:
     """The surrogate of a model config, by name or as a config node."""
-    return instantiate("model", _model_node(model) if isinstance(model, str) else model, overrides)
+    from scorebo.gp import Surrogate
+
+    node = _model_node(model) if isinstance(model, str) else model
+    return instantiate("model", node, overrides, expected=Surrogate)
 
 
 @lru_cache
@@ -99,12 +128,24 @@ def _model_node(name: str) -> DictConfig:
 
 def load_benchmark(name: str, **overrides: Any) -> Benchmark:
     """The task of a benchmark config, e.g. `load_benchmark("gramacy1", noise_std=0.2)`."""
+    from benchmarks.base import Benchmark
+
     check_choice("benchmark", name, available("benchmark"))
-    return instantiate("benchmark", compose([f"benchmark={name}", "acquisition=random"]).benchmark, overrides)
+    node = compose([f"benchmark={name}", "acquisition=random"]).benchmark
+    return instantiate("benchmark", node, overrides, expected=Benchmark)
 
 
-def instantiate(what: str, node: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Any:
-    """The object a config node describes by `_target_`, with a message of one sentence when it cannot be made."""
+def instantiate(
+    what: str, node: Mapping[str, Any], overrides: Mapping[str, Any] | None = None, *, expected: type = object
+) -> Any:
+    """The object a config node describes by `_target_`, with a message of one sentence when it cannot be made.
+
+    Args:
+        what: the node's group, for messages.
+        node: `_target_` and the settings of the class.
+        overrides: settings that differ from the node's.
+        expected: the class the object must belong to.
+    """
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate as hydra_instantiate
 
@@ -120,7 +161,7 @@ def instantiate(what: str, node: Mapping[str, Any], overrides: Mapping[str, Any]
     if missing:
         raise InputError(f"{what} '{settings.get('name')}' needs a value for {', '.join(missing)}.")
     try:
-        return hydra_instantiate(settings, _partial_=True, _convert_="all")(**objects)
+        made = hydra_instantiate(settings, _partial_=True, _convert_="all")(**objects)
     except (InstantiationException, TypeError) as error:
         cause = error if isinstance(error, TypeError) else error.__cause__
         if isinstance(cause, InputError):
@@ -133,27 +174,30 @@ def instantiate(what: str, node: Mapping[str, Any], overrides: Mapping[str, Any]
         raise InputError(
             f"{what} '{settings.get('name')}' ({settings['_target_']}) cannot be made: {reason}"
         ) from error
+    if not isinstance(made, expected):
+        name = f"{expected.__module__}.{expected.__name__}"
+        raise InputError(f"{what} '{settings.get('name')}' ({settings['_target_']}) is not a {name}.")
+    return made
 
 
 def _check(config: DictConfig) -> None:
-    """Types and ranges that no class checks before a run starts."""
-    check_integer("seed", config.seed, 0)
-    check_integer("threads", config.threads, 1)
-    check_integer("mcmc.warmup", config.mcmc.warmup, 0)
-    check_integer("mcmc.thinning", config.mcmc.thinning, 1)
-    check_integer("mcmc.num_sets", config.mcmc.num_sets, 1)
-    check_choice("mcmc.sampler", config.mcmc.sampler, ("map", "nuts", "pyro"))
-    for name in ("num_optima", "num_features"):
-        if config.mcmc[name] is not None:
-            check_integer(f"mcmc.{name}", config.mcmc[name], 1)
-    for name in ("raw_samples", "restarts", "maxiter"):
-        check_integer(f"optimizer.{name}", config.optimizer[name], 1)
-    check_number("optimizer.around_std", config.optimizer.around_std, 0.0)
-    if not isinstance(config.results, str) or not config.results:
-        raise InputError(f"results must be the path of a folder, got {config.results!r}.")
-    for group in NAMED:
-        if not isinstance(config[group], DictConfig):
-            raise InputError(f"{group} must name a config. Allowed: {', '.join(available(group))}.")
+    """Types and ranges that no class checks before a run starts; every setting a run needs is there."""
+    for name in config:
+        check_choice("setting in 'the configuration'", name, TOP_LEVEL)
+    for node in (*NAMED, "mcmc", "optimizer"):
+        if not isinstance(config.get(node), DictConfig):
+            raise InputError(f"{node} must be a node of settings, got {config.get(node)!r}.")
+    for name, minimum in LEAST.items():
+        value = OmegaConf.select(config, name)
+        if value is not None or name not in OPTIONAL:
+            check_integer(name, value, minimum)
+    check_choice("mcmc.sampler", config.mcmc.get("sampler"), ("map", "nuts", "pyro"))
+    acceptance = check_number("mcmc.target_acceptance", config.mcmc.get("target_acceptance"), 0.0, exclusive=True)
+    if acceptance >= 1.0:
+        raise InputError(f"mcmc.target_acceptance must be below 1, got {acceptance:g}.")
+    check_number("optimizer.around_std", config.optimizer.get("around_std"), 0.0)
+    if not isinstance(config.get("results"), str) or not config.results:
+        raise InputError(f"results must be the path of a folder, got {config.get('results')!r}.")
 
 
 def _check_choices(overrides: Sequence[str], config_dir: Path | None) -> None:
@@ -172,15 +216,19 @@ def _quote_choice(override: str) -> str:
     return f"{group}='{choice}'" if equals and group in GROUPS and choice in ("true", "false") else override
 
 
-def _explain(error: Exception, overrides: Sequence[str]) -> str:
+def _explain(error: Exception, overrides: Sequence[str], config_dir: Path | None) -> str:
     """One sentence for a mistake in the overrides, with the settings that exist at that place."""
+    from hydra.errors import OverrideParseException
+
     text = str(error).splitlines()[0]
+    if isinstance(error, OverrideParseException):
+        return f"Cannot read '{error.override}': a setting is given as NAME=VALUE, e.g. seed=2 or mcmc.warmup=64."
     for override in overrides:
         key = override.lstrip("+~").partition("=")[0]
         if f"'{key}'" in text and "Could not override" in text:
             group, _, setting = key.rpartition(".")
             try:
-                place: Any = compose([o for o in overrides if o != override and "searchpath" not in o])
+                place: Any = compose([o for o in overrides if o != override], config_dir)
                 place = OmegaConf.select(place, group) if group else place
                 check_choice(
                     f"setting in '{group or 'the configuration'}'",

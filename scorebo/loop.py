@@ -37,7 +37,7 @@ class Run:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.seed: int = config["seed"]
         self.mcmc = config["mcmc"]
-        self.benchmark: Benchmark = instantiate("benchmark", config["benchmark"])
+        self.benchmark: Benchmark = instantiate("benchmark", config["benchmark"], expected=Benchmark)
         self.surrogate = load_model(config["model"])
         self.strategy = build_strategy(config["acquisition"], config["optimizer"])
         self.design = self.benchmark.initial_design(self.seed)
@@ -115,6 +115,8 @@ class Run:
             num_sets=self.mcmc["num_sets"],
             sampler=self.mcmc["sampler"],
             seed=derive(self.benchmark.name, self.seed, "mcmc", iteration),
+            max_tree_depth=self.mcmc["max_tree_depth"],
+            target_acceptance=self.mcmc["target_acceptance"],
         )
 
     def _observe(self, x: Tensor, iteration: int, seconds: dict[str, float]) -> Record:

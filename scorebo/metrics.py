@@ -107,6 +107,8 @@ def _factorise(covariance: Tensor, outputscale: Tensor) -> tuple[Tensor, int]:
         identity = torch.eye(covariance.shape[-1], dtype=covariance.dtype)
         while int(info[m]):
             jitter *= 10.0
+            if jitter > 1e-3 * float(outputscale[m]):
+                raise FloatingPointError(f"The predictive covariance of set {m} cannot be factorised.")
             factor[m], info[m] = torch.linalg.cholesky_ex(covariance[m] + jitter * identity)
         jittered += 1
     return factor, jittered

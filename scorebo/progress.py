@@ -9,6 +9,9 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
+# Seconds per iteration, also when it is less than one.
+BAR = "{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_inv_fmt}{postfix}]"
+
 
 def describe(record: Mapping[str, Any]) -> str:
     """The metrics of a record in a few words."""
@@ -36,7 +39,9 @@ class Progress:
             self._first = iteration
         if self.stream.isatty():
             if self._bar is None:
-                self._bar = tqdm(total=num_records, initial=iteration - 1, desc=self.label, file=self.stream, unit="it")
+                self._bar = tqdm(
+                    total=num_records, initial=iteration - 1, desc=self.label, file=self.stream, bar_format=BAR
+                )
             self._bar.set_postfix_str(describe(record), refresh=False)
             self._bar.update()
             return

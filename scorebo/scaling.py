@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -17,8 +18,8 @@ class Scaling:
     Args:
         bounds: `2 x D` in the task's units.
         sign: +1 for a task that is maximised, −1 otherwise: the model sees sign · y.
-        output_mean: mean of the training outputs sign · y.
-        output_std: their (n − 1) standard deviation; 1 where outputs are not standardised.
+        output_mean: mean of the training outputs, in the task's units and sign; 0 where they are not standardised.
+        output_std: their (n − 1) standard deviation; 1 where they are not standardised.
     """
 
     bounds: Tensor
@@ -32,13 +33,15 @@ class Scaling:
         sign = 1.0 if maximize else -1.0
         if not standardize:
             return cls(bounds, sign, 0.0, 1.0)
-        spread = float(y.std())
-        if not spread > 0.0:
+        if bool((y == y[0]).all()):
             raise InputError(
                 f"All {len(y)} observations equal {y[0].item():g}: constant outputs cannot be standardised. "
                 "A larger initial design (benchmark.initial) may help."
             )
-        return cls(bounds, sign, sign * float(y.mean()), spread)
+        spread = float(y.std())
+        if not 0.0 < spread < math.inf:
+            raise InputError(f"The observations' standard deviation is {spread:g}: they cannot be standardised.")
+        return cls(bounds, sign, float(y.mean()), spread)
 
     def to_unit(self, X: Tensor) -> Tensor:
         """Inputs in the unit box. `batch x D`."""
@@ -51,8 +54,8 @@ class Scaling:
 
     def to_model(self, y: Tensor) -> Tensor:
         """Outputs as the model sees them."""
-        return (self.sign * y - self.output_mean) / self.output_std
+        return self.sign * (y - self.output_mean) / self.output_std
 
     def from_model(self, y: Tensor) -> Tensor:
         """Outputs in the task's units and sign."""
-        return self.sign * (self.output_mean + self.output_std * y)
+        return self.output_mean + self.sign * self.output_std * y

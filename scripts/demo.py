@@ -14,7 +14,9 @@ from pathlib import Path
 from tqdm import tqdm
 
 from scorebo.config import as_dict, compose
+from scorebo.errors import InputError, check_integer
 from scorebo.launch import Progress, run_all
+from scorebo.store import RunStore, read_records
 
 
 def main() -> int:
@@ -25,11 +27,16 @@ def main() -> int:
     parser.add_argument("overrides", nargs="*", metavar="SETTING=VALUE", help="e.g. benchmark.total=10")
     options = parser.parse_args()
 
-    configs = demo_configs(options.results, options.overrides)
+    try:
+        check_integer("--workers", options.workers, 1)
+        configs = demo_configs(options.results, options.overrides)
+    except InputError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 2
     began = time.perf_counter()
-    failures = [error for error in run_with_progress(configs, options.workers) if error is not None]
-    for error in failures:
-        print(f"A run failed: {error}", file=sys.stderr)
+    failures = [failure for failure in run_with_progress(configs, options.workers) if failure is not None]
+    for failure in failures:
+        print(f"A run failed: {failure}", file=sys.stderr)
     if failures:
         return 1
     print(f"\n{len(configs)} runs in {time.perf_counter() - began:.0f} s.\n")
@@ -53,10 +60,12 @@ def run_with_progress(configs: list[dict], workers: int) -> list[BaseException |
     """Run all; one bar over all records on a terminal, a line per finished run elsewhere."""
     labels = [f"{c['benchmark']['name']} {c['acquisition']['name']} seed {c['seed']}" for c in configs]
     total = sum(config["benchmark"]["total"] + 1 for config in configs)
+    stores = [RunStore(config["results"], config) for config in configs]
+    stored = sum(len(read_records(store.folder / "records.jsonl").records) for store in stores)
+    finished = sum(store.is_finished() for store in stores)
     live = sys.stderr.isatty()
-    finished = 0
-    print(f"{len(configs)} runs, {total} records, {workers} processes", file=sys.stderr)
-    with tqdm(total=total, unit="record", disable=not live, dynamic_ncols=True) as bar:
+    print(f"{len(configs)} runs, {total} records, {stored} of them there already, {workers} processes", file=sys.stderr)
+    with tqdm(total=total, initial=stored, unit="record", disable=not live, dynamic_ncols=True) as bar:
 
         def show(progress: Progress) -> None:
             nonlocal finished

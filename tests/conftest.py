@@ -15,7 +15,7 @@ from scorebo.gp import FullyBayesianGP
 
 @pytest.fixture(autouse=True)
 def _global_random_state():
-    """No test may depend on the global random state another one left, and none of our code may change it."""
+    """No test depends on the global random state that another one left."""
     torch.manual_seed(20231210)
     before = torch.get_rng_state()
     yield

@@ -1,9 +1,11 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +14,8 @@ import pytest
 from scorebo.cli import main
 from scorebo.store import RunStore
 from tests.runs import TINY, tiny_config, tiny_overrides
+
+RUN = ["run", "benchmark=gramacy1", "acquisition=sal_hr"]
 
 
 def scorebo(*arguments, cwd=None, env=None):
@@ -41,6 +45,37 @@ class TestRun:
         assert main(["run", "--quiet", *tiny_overrides(tmp_path)]) == 0
         captured = capsys.readouterr()
         assert captured.out == captured.err == ""
+
+    def test_options_may_stand_between_settings(self, tmp_path):
+        first, *rest = tiny_overrides(tmp_path, "gramacy1", "random", "benchmark.total=2")
+        assert main(["run", first, "--quiet", *rest]) == 0
+        assert len(list(tmp_path.rglob("finished.json"))) == 1
+        with pytest.raises(SystemExit) as stop:
+            main(["run", first, "--loud", *rest])
+        assert stop.value.code == 2
+
+    def test_interrupt_during_a_fit_stops_the_run(self, tmp_path):
+        """nutpie itself would take the interrupt for a wish to keep the draws made so far."""
+        settings = ["benchmark.initial=60", "benchmark.total=60", "mcmc.warmup=3000"]
+        command = [
+            sys.executable,
+            "-m",
+            "scorebo",
+            "run",
+            *tiny_overrides(tmp_path, "hartmann6_al", "random", *settings),
+        ]
+        config = tiny_config(tmp_path, "hartmann6_al", "random", *settings)
+        path = RunStore(tmp_path, config).folder / "records.jsonl"
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") == 60):
+            time.sleep(0.01)
+        time.sleep(0.7)  # what is left is one fit of several seconds
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+        assert process.returncode == 130, error
+        assert "interrupted" in error
+        assert "Traceback" not in error
+        assert path.read_bytes().count(b"\n") == 60
 
     def test_second_process_is_refused(self, tmp_path, capsys):
         with RunStore(tmp_path, tiny_config(tmp_path)):
@@ -164,6 +199,10 @@ class TestCollectAndPlot:
         assert out.read_bytes().startswith(magic)
         assert str(out) in capsys.readouterr().out
 
+    def test_unknown_figure(self, results, tmp_path, capsys):
+        assert main(["plot", "al-mlll", "--results", str(results), "--out", str(tmp_path / "x.png")]) == 2
+        assert "Unknown figure 'al-mlll'. Did you mean al-mll" in capsys.readouterr().err
+
     def test_a_copied_run_is_refused(self, results, tmp_path, capsys):
         copy = tmp_path / "both"
         shutil.copytree(results, copy / "a")
@@ -205,20 +244,33 @@ def test_help_shows_examples(command, capsys):
     [
         (["run", "benchmark=gramacy1", "acquisition=sal"], "Did you mean sal_"),
         (["run", "benchmark=gramcy1", "acquisition=sal_hr"], "Did you mean gramacy1"),
-        (["run", "benchmark=gramacy1", "acquisition=sal_hr", "seed=-1"], "seed must be"),
+        ([*RUN, "seed=-1"], "seed must be"),
         (
-            ["run", "benchmark=gramacy1", "acquisition=sal_hr", "acquisition.distance=euclid"],
+            [*RUN, "acquisition.distance=euclid"],
             "Unknown distance 'euclid'",
         ),
-        (["run", "benchmark=gramacy1", "acquisition=sal_hr", "model.kernel=cubic"], "Unknown kernel 'cubic'"),
-        (["run", "benchmark=gramacy1", "acquisition=sal_hr", "benchmark.initial=1"], "initial of task 'gramacy1'"),
-        (["run", "benchmark=gramacy1", "acquisition=sal_hr", "benchmark.total=1"], "total of task 'gramacy1'"),
-        (["run", "benchmark=gramacy1", "acquisition=sal_hr", "benchmark.noise_std=-1"], "noise_std of task 'gramacy1'"),
-        (["run", "benchmark=gramacy1", "acquisition=sal_hr", "acquisition._target_=no.such.Class"], "cannot be loaded"),
-        (["run", "benchmark=gramacy1", "acquisition=sal_hr", "+acquisition.colour=red"], "colour"),
+        ([*RUN, "model.kernel=cubic"], "Unknown kernel 'cubic'"),
+        ([*RUN, "~optimizer"], "optimizer must be a node of settings"),
+        ([*RUN, "~mcmc"], "mcmc must be a node of settings"),
+        ([*RUN, "~mcmc.warmup"], "mcmc.warmup must be a whole number"),
+        ([*RUN, "optimizer=3"], "optimizer"),
+        ([*RUN, "mcmc.warmup=0"], "mcmc.warmup must be a whole number of at least 1"),
+        ([*RUN, "mcmc.target_acceptance=1"], "mcmc.target_acceptance must be below 1"),
+        ([*RUN, "+foo=3"], "Unknown setting in 'the configuration' 'foo'"),
+        ([*RUN, "model.mean=abc"], "mean of model 'al_lognormal'"),
+        ([*RUN, "model.mean=.nan"], "mean"),
+        ([*RUN, "model=true", "model.lengthscale=[0.1]", "model.outputscale=[1,2]"], "outputscale"),
+        ([*RUN, "+model.standardize=maybe"], "standardize of model 'al_lognormal' must be true or false"),
+        ([*RUN, "model._target_=builtins.dict"], "is not a scorebo.gp.surrogate.Surrogate"),
+        ([*RUN, "benchmark._target_=builtins.dict"], "is not a benchmarks.base.Benchmark"),
+        ([*RUN, "acquisition._target_=builtins.dict"], "acquisition 'sal_hr'"),
+        ([*RUN, "benchmark.initial=1"], "initial of task 'gramacy1'"),
+        ([*RUN, "benchmark.total=1"], "total of task 'gramacy1'"),
+        ([*RUN, "benchmark.noise_std=-1"], "noise_std of task 'gramacy1'"),
+        ([*RUN, "acquisition._target_=no.such.Class"], "cannot be loaded"),
+        ([*RUN, "+acquisition.colour=red"], "colour"),
         (["list", "tasks"], "Allowed: acquisitions, benchmarks, figures, models"),
         (["collect", "nowhere", "--out", "x.csv"], "nowhere"),
-        (["plot", "al-mlll", "--results", ".", "--out", "x.png"], ""),
     ],
 )
 def test_mistakes_are_one_message_and_exit_code_2(arguments, message, tmp_path, monkeypatch, capsys):

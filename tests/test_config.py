@@ -65,7 +65,7 @@ def test_experiments_name_what_exists(name):
         ([*BASE, "results="], "results must be the path of a folder"),
         ([*BASE, "benchmark.totl=3"], "Unknown setting in 'benchmark' 'totl'. Did you mean total"),
         ([*BASE, "sed=3"], "Unknown setting in 'the configuration' 'sed'. Did you mean seed"),
-        ([*BASE, "seed"], "Error parsing override 'seed'"),
+        ([*BASE, "seed"], "Cannot read 'seed': a setting is given as NAME=VALUE"),
         ([*BASE, "model=true"], "No value for model.lengthscale"),
         ([*BASE, "model=null"], "Unknown model 'null'. Allowed: al_lognormal"),
     ],
@@ -78,6 +78,22 @@ def test_bad_overrides_are_explained(overrides, message):
 def test_config_dir_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="there is no folder"):
         compose(BASE, tmp_path / "nowhere")
+
+
+def test_mistakes_beside_users_own_configs(tmp_path):
+    (tmp_path / "benchmark").mkdir()
+    path = tmp_path / "benchmark" / "mine.yaml"
+    path.write_text("_target_: benchmarks.active_learning.Gramacy1\nnoise_std: 0.1\ninitial: 2\ntotal: 5\n")
+    with pytest.raises(InputError, match="Unknown setting in 'benchmark' 'totl'"):
+        compose(["benchmark=mine", "acquisition=random", "benchmark.totl=7"], tmp_path)
+    path.write_text("total: [1\n")
+    with pytest.raises(InputError, match="not valid YAML"):
+        compose(["benchmark=mine", "acquisition=random"], tmp_path)
+    path.rename(path.with_name("gramacy1.yaml"))
+    with pytest.raises(InputError, match="has the name of one of the project's own configs"):
+        compose(["benchmark=gramacy1", "acquisition=random"], tmp_path)
+    with pytest.raises(InputError, match="there is no folder"):
+        available("benchmark", tmp_path / "nowhere")
 
 
 def test_users_own_configs_are_found_and_get_their_names(tmp_path):

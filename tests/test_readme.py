@@ -52,3 +52,4 @@ def test_the_two_commands_are_there():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "```bash\nmake demo\n```" in text
     assert "```bash\nmake test\n```" in text
+    assert not re.search(r"\b[A-Z]+_OUTPUT\b", text), "a placeholder was left"

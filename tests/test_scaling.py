@@ -34,6 +34,15 @@ def test_inputs_go_to_the_unit_box_and_never_leave_their_own():
     assert float(tight.from_unit(torch.ones(1, 1, dtype=torch.float64))) <= 0.3
 
 
+def test_output_mean_is_in_the_tasks_sign():
+    assert Scaling.of(BOUNDS, Y, maximize=False, standardize=True).output_mean == float(Y.mean())
+
+
 def test_constant_outputs_are_refused():
     with pytest.raises(InputError, match=r"All 3 observations equal 2: constant outputs"):
         Scaling.of(BOUNDS, torch.full((3,), 2.0), maximize=False, standardize=True)
+    # 0.1 three times has a mean that rounds, and so a standard deviation that is not 0.
+    with pytest.raises(InputError, match=r"All 3 observations equal 0.1"):
+        Scaling.of(BOUNDS, torch.full((3,), 0.1, dtype=torch.float64), maximize=False, standardize=True)
+    with pytest.raises(InputError, match="cannot be standardised"):
+        Scaling.of(BOUNDS, torch.tensor([1e300, -1e300, 0.0], dtype=torch.float64), maximize=False, standardize=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
 from botorch.models.model import Model
@@ -45,3 +46,10 @@ def as_ensemble(model: Model) -> Model:
         f"A fully Bayesian model is needed (scorebo's FullyBayesianGP or a fitted BoTorch fully Bayesian GP), "
         f"got {type(model).__name__}."
     )
+
+
+def rank_of_sets(model: Model) -> Tensor:
+    """Place of each set when the sets are sorted by their hyperparameters. `M`."""
+    keys = torch.cat([model.lengthscale, torch.stack([model.outputscale, model.noise, model.mean], dim=-1)], dim=-1)
+    order = sorted(range(len(keys)), key=lambda m: keys[m].tolist())
+    return torch.tensor(order).argsort()

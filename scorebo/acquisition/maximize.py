@@ -51,12 +51,20 @@ def maximize(
     lower, width, dim = bounds[0], bounds[1] - bounds[0], bounds.shape[1]
 
     def evaluate(x: Tensor) -> Tensor:
-        return acqf((lower + width * x).clamp(bounds[0], bounds[1]).unsqueeze(-2)).to(torch.float64)
+        value = acqf((lower + width * x).clamp(bounds[0], bounds[1]).unsqueeze(-2)).to(torch.float64)
+        if value.shape != x.shape[:1]:
+            raise InputError(
+                f"{type(acqf).__name__} must return one value per point: for {len(x)} points of shape 1 x {dim} it "
+                f"returned shape {tuple(value.shape)}."
+            )
+        return value
 
     def evaluate_with_gradient(x: Array) -> tuple[Array, Array]:
         points = torch.from_numpy(x).requires_grad_()
         with torch.enable_grad():
             value = evaluate(points)
+            if not value.requires_grad:
+                raise InputError(f"{type(acqf).__name__} is not differentiable: its value has no gradient.")
             (gradient,) = torch.autograd.grad(value.sum(), points)
         return value.detach().numpy(), gradient.numpy()
 

@@ -30,7 +30,7 @@ class Conditionals(Protocol):
 
 
 def hellinger(conditionals: Conditionals, mixture: Mixture, u: Tensor) -> Tensor:
-    """√(1 − mean_ℓ √(q(y_ℓ)/p(y_ℓ))), y_ℓ from p: the quantiles at u of every component. `b x C`."""
+    """√(1 − mean_ℓ √(q(y_ℓ)/p(y_ℓ))), y_ℓ from p: every component's quantiles at its own levels u `M x L`. `b x C`."""
     y = mixture.components.quantile(u).flatten(start_dim=-2)
     log_ratio = conditionals.log_prob(y.unsqueeze(-2)) - mixture.log_prob(y).unsqueeze(-2)
     return root(-(0.5 * log_ratio).expm1().mean(dim=-1))
@@ -59,10 +59,14 @@ ESTIMATORS: dict[str, Callable[[Conditionals, Mixture, Tensor], Tensor]] = {
 def sobol_levels(distance: str, num_samples: int, num_components: int, seed: int) -> Tensor:
     """The scrambled Sobol points u, strictly inside (0, 1), that an estimator of `distance` needs.
 
-    For Hellinger `num_samples` counts draws from the mixture: the same number (rounded up) in each component, and the
-    same levels, so that the order of the components does not matter. For the others it counts the levels.
+    For Hellinger `num_samples` counts draws from the mixture: the same number L (rounded up) in each of M components,
+    `M x L`, each component with levels of its own, because errors of shared levels would add up. For the others it
+    counts the levels, `L`.
     """
-    count = -(-num_samples // num_components) if distance == "hellinger" else num_samples
-    u = SobolEngine(1, scramble=True, seed=seed).draw(count, dtype=torch.float64)[:, 0]
+    if distance == "hellinger":
+        count = -(-num_samples // num_components)
+        u = SobolEngine(num_components, scramble=True, seed=seed).draw(count, dtype=torch.float64).mT
+    else:
+        u = SobolEngine(1, scramble=True, seed=seed).draw(num_samples, dtype=torch.float64)[:, 0]
     # The engine has 30 bits: half of the last one keeps the levels off 0 and off the multiples of 1/M.
     return u + 2.0**-31

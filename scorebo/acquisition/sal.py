@@ -9,7 +9,7 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
-from scorebo.acquisition.base import PredictiveAcquisition
+from scorebo.acquisition.base import PredictiveAcquisition, rank_of_sets
 from scorebo.acquisition.distances import DISTANCES, Distance, moment_match
 from scorebo.acquisition.mixture import Mixture, Normals
 from scorebo.acquisition.monte_carlo import ESTIMATORS, sobol_levels
@@ -50,6 +50,9 @@ class SAL(PredictiveAcquisition):
         levels = torch.empty(0, dtype=torch.float64)
         if estimator == "monte_carlo":
             levels = sobol_levels(str(distance), num_samples, self.model.num_sets, seed)
+            if distance == "hellinger":
+                # Levels go with a set, not with its place: the order of the sets does not matter.
+                levels = levels[rank_of_sets(self.model)]
         self.register_buffer("levels", levels)
 
     @staticmethod
@@ -80,7 +83,7 @@ class SAL(PredictiveAcquisition):
         mean, variance = mean.reshape(-1, num_sets), variance.reshape(-1, num_sets)
         # "kl" has its own samples for each conditional, "hellinger" for each component: M² densities a level.
         densities = num_sets if self.distance == "wasserstein" else num_sets**2
-        rows = max(1, MAX_ELEMENTS // (densities * len(self.levels)))
+        rows = max(1, MAX_ELEMENTS // (densities * self.levels.shape[-1]))
         parts = zip(mean.split(rows), variance.split(rows), strict=True)
         return torch.cat([self._estimate(*part) for part in parts]).reshape(*batch_shape, num_sets)
 

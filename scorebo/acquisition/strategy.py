@@ -62,17 +62,18 @@ class Strategy(ABC):
 
 @dataclass(frozen=True)
 class Maximize(Strategy):
-    """Maximise the acquisition function that `factory(model)` builds; `options` are those of `maximize`."""
+    """Maximise the acquisition function that `factory(model, seed)` builds; `options` are those of `maximize`."""
 
-    factory: Callable[[Model], AcquisitionFunction]
+    factory: Callable[[Model, int], AcquisitionFunction]
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def propose(self, context: Context) -> Proposal:
         model = context.model
+        seed = derive(context.task, context.seed, "acquisition", context.iteration)
         x, value = maximize(
-            self.factory(model),
+            self.factory(model, seed),
             context.bounds,
-            seed=derive(context.task, context.seed, "acquisition", context.iteration),
+            seed=seed,
             around=model.train_X[model.train_Y.argmax()],
             **self.options,
         )
@@ -81,13 +82,13 @@ class Maximize(Strategy):
 
 @dataclass(frozen=True)
 class Sobol(Strategy):
-    """Reference: the i-th query is the i-th point of one scrambled Sobol sequence for (task, seed)."""
+    """Reference: one scrambled Sobol sequence for (task, seed), of which the query's number is the place."""
 
     def propose(self, context: Context) -> Proposal:
         engine = SobolEngine(
             context.bounds.shape[1], scramble=True, seed=derive(context.task, context.seed, "sobol query")
         )
-        engine.fast_forward(context.iteration)
+        engine.fast_forward(context.iteration - 1)
         return Proposal(_in_box(engine.draw(1, dtype=torch.float64)[0], context.bounds))
 
 
@@ -104,13 +105,24 @@ class Random(Strategy):
 
 @dataclass(frozen=True)
 class _Factory:
-    """An acquisition class with its options; unlike a closure it can be pickled."""
+    """An acquisition class with its options; unlike a closure it can be pickled.
+
+    A class with an option `seed` gets that of the iteration, so that Monte Carlo errors average out over a run.
+    """
 
     target: Callable[..., AcquisitionFunction]
     options: Mapping[str, Any]
 
-    def __call__(self, model: Model) -> AcquisitionFunction:
-        return self.target(model, **self.options)
+    def __call__(self, model: Model, seed: int) -> AcquisitionFunction:
+        options = dict(self.options)
+        if "seed" in inspect.signature(self.target).parameters:
+            options.setdefault("seed", seed)
+        acquisition = self.target(model, **options)
+        if not isinstance(acquisition, AcquisitionFunction):
+            raise InputError(
+                f"{self.target.__qualname__} makes a {type(acquisition).__name__}, no AcquisitionFunction."
+            )
+        return acquisition
 
 
 def build_strategy(node: Mapping[str, Any], optimizer: Mapping[str, Any] | None = None) -> Strategy:
@@ -152,7 +164,10 @@ def _plain(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_names(what: str, target: Callable[..., Any], options: Mapping[str, Any], given: tuple[str, ...]) -> None:
-    parameters = inspect.signature(target).parameters
+    try:
+        parameters = inspect.signature(target).parameters
+    except ValueError as error:  # some built-in types have none
+        raise InputError(f"The _target_ of {what} is no class that can be used: {error}.") from error
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
     allowed = [name for name in parameters if name not in given]

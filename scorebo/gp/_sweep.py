@@ -6,7 +6,8 @@ potri at the sizes of interest (n = 20 … 200). With B the block of pivots, A_B
 
     A_ij ← A_ij − Wᵢᵀ Wⱼ      A_Bi ← L⁻ᵀ Wᵢ      A_BB ← −L⁻ᵀL⁻¹      for i, j outside B.
 
-For the rows still to be swept these are the steps of a blocked Cholesky factorisation, and as accurate.
+For the rows still to be swept these are the steps of a blocked Cholesky factorisation, and as accurate. (Numba's cache
+of compiled callers looks at their own file only: after an edit here delete `__pycache__` beside it.)
 """
 
 from __future__ import annotations

@@ -113,13 +113,6 @@ class LogDensity:
             "mean": full[:, d + 2],
         }
 
-    @property
-    def names(self) -> list[str]:
-        """Name of each free coordinate, e.g. `log lengthscale 1`."""
-        names = [f"log lengthscale {d + 1}" for d in range(self.dim_inputs)]
-        names += ["log outputscale", "log noise", "mean"]
-        return [names[i] for i in self._free]
-
 
 def _normaliser(form: int, a: float, b: float) -> float:
     if form == GAUSSIAN:

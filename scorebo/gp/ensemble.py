@@ -57,7 +57,9 @@ class FullyBayesianGP(Model):
     ) -> None:
         super().__init__()
         self.train_X = _as_float64("train_X", train_X)
-        self.train_Y = _as_float64("train_Y", train_Y).reshape(-1, 1)
+        self.train_Y = _as_float64("train_Y", train_Y)
+        if self.train_Y.ndim == 1:
+            self.train_Y = self.train_Y.unsqueeze(-1)
         self.lengthscale = _as_float64("lengthscale", lengthscale)
         self.outputscale = _as_float64("outputscale", outputscale)
         self.noise = _as_float64("noise", noise)
@@ -69,7 +71,7 @@ class FullyBayesianGP(Model):
         self._factorise()
 
     def _check_shapes(self) -> None:
-        if self.train_X.ndim != 2 or len(self.train_X) != len(self.train_Y) or len(self.train_X) == 0:
+        if self.train_X.ndim != 2 or self.train_Y.shape != (len(self.train_X), 1) or len(self.train_X) == 0:
             raise InputError(
                 f"train_X must be n x D and train_Y n x 1 with n > 0, got {tuple(self.train_X.shape)} and "
                 f"{tuple(self.train_Y.shape)}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,13 +48,23 @@ class Surrogate:
         check_choice("estimate", self.estimate, ("posterior", "map"))
         check_number("noise_floor", self.noise_floor, 0.0)
         check_number("noise_minimum", self.noise_minimum, 0.0)
-        for name, low in (("lengthscale", True), ("outputscale", True), ("noise", False)):
-            belief = getattr(self, name)
-            if isinstance(belief, Prior) and not belief.positive:
+        if not isinstance(self.standardize, bool):
+            raise InputError(f"standardize of model '{self.name}' must be true or false, got {self.standardize!r}.")
+        self._check_belief("lengthscale", minimum=0.0, exclusive=True)
+        self._check_belief("outputscale", minimum=0.0, exclusive=True)
+        self._check_belief("noise", minimum=0.0)
+        self._check_belief("mean", minimum=-math.inf, exclusive=True)
+
+    def _check_belief(self, name: str, *, minimum: float, exclusive: bool = False) -> None:
+        belief = getattr(self, name)
+        if isinstance(belief, Prior):
+            if not belief.positive and name != "mean":
                 raise InputError(f"{name} of model '{self.name}' is positive: its prior must be LogNormal or Gamma.")
-            if not isinstance(belief, Prior):
-                for value in np.ravel(belief):
-                    check_number(f"{name} of model '{self.name}'", float(value), 0.0, exclusive=low)
+            return
+        # Only lengthscales may be known one by one.
+        values = list(belief) if name == "lengthscale" and isinstance(belief, Sequence | np.ndarray) else [belief]
+        for value in values:
+            check_number(f"{name} of model '{self.name}'", value, minimum, exclusive=exclusive)
 
     @property
     def is_known(self) -> bool:

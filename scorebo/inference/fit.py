@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -33,6 +34,8 @@ def fit_gp(
     num_sets: int = 16,
     sampler: str = "nuts",
     seed: int = 0,
+    max_tree_depth: int | None = None,
+    target_acceptance: float | None = None,
     **overrides: Any,
 ) -> FullyBayesianGP:
     """Fit a fully Bayesian GP to data as they are given (inputs in the unit box, outputs standardised).
@@ -46,30 +49,46 @@ def fit_gp(
         num_sets: number M of hyperparameter sets kept.
         sampler: "nuts" (fast), "pyro" (the reference), or "map" (one set, the posterior's maximum).
         seed: of the sampler; the same seed gives the same sets.
+        max_tree_depth: of NUTS; the sampler's own choice by default.
+        target_acceptance: of NUTS, between 0 and 1; the sampler's own choice by default.
         overrides: settings of the model config that differ, e.g. `lengthscale=[0.1, 0.3]` for `model="true"`.
 
     Returns:
         The ensemble, with `diagnostics` of the fit.
     """
     X, Y = check_data(X, Y)
-    check_integer("warmup", warmup, 0)
+    check_integer("warmup", warmup, 1)
     check_integer("thinning", thinning, 1)
     check_integer("num_sets", num_sets, 1)
     check_integer("seed", seed, 0)
     check_choice("sampler", sampler, (*SAMPLERS, "map"))
-    if isinstance(model, Surrogate):
-        surrogate = model
-    else:
-        from scorebo.config import load_model
-
-        surrogate = load_model(model, **overrides)
-
+    if max_tree_depth is not None:
+        check_integer("max_tree_depth", max_tree_depth, 1)
+    if target_acceptance is not None and not 0.0 < target_acceptance < 1.0:
+        raise InputError(f"target_acceptance must lie between 0 and 1, got {target_acceptance!r}.")
+    surrogate = _surrogate(model, overrides)
     began = time.perf_counter()
     if surrogate.is_known:
         return _ensemble(X, Y, LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate), np.empty((1, 0)), "known", began)
     if surrogate.estimate == "map" or sampler == "map":
         return _fit_maximum(X, Y, surrogate, seed, began)
-    return _fit_posterior(X, Y, surrogate, sampler, warmup, thinning, num_sets, seed, began)
+    chain_settings = {
+        "warmup": warmup,
+        "draws": thinning * num_sets,
+        "max_tree_depth": max_tree_depth,
+        "target_acceptance": target_acceptance,
+    }
+    return _fit_posterior(X, Y, surrogate, sampler, chain_settings, thinning, seed, began)
+
+
+def _surrogate(model: str | Mapping[str, Any] | Surrogate, overrides: Mapping[str, Any]) -> Surrogate:
+    if not isinstance(model, Surrogate):
+        from scorebo.config import load_model
+
+        return load_model(model, **overrides)
+    for name in overrides:
+        check_choice(f"setting of model '{model.name}'", name, [field.name for field in dataclasses.fields(model)])
+    return dataclasses.replace(model, **overrides)
 
 
 def check_data(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
@@ -106,9 +125,8 @@ def _fit_posterior(
     Y: Tensor,
     surrogate: Surrogate,
     sampler: str,
-    warmup: int,
+    chain_settings: Mapping[str, Any],
     thinning: int,
-    num_sets: int,
     seed: int,
     began: float,
 ) -> FullyBayesianGP:
@@ -118,9 +136,8 @@ def _fit_posterior(
             chain = SAMPLERS[sampler](
                 density,
                 _start(density, seed, attempt),
-                warmup=warmup,
-                draws=thinning * num_sets,
                 seed=derive(sampler, seed, attempt) >> 1,
+                **chain_settings,
             )
             problem = chain.failure
         except (RuntimeError, ArithmeticError) as error:
@@ -130,7 +147,7 @@ def _fit_posterior(
             return _ensemble(X, Y, density, theta, sampler, began, chain=chain, retries=attempt)
         logger.warning("Sampler %s, attempt %d of %d failed: %s.", sampler, attempt + 1, ATTEMPTS, problem)
     logger.warning("Sampler %s failed %d times: the sets are Laplace draws around the maximum.", sampler, ATTEMPTS)
-    theta = maximum.laplace_draws(density, size=num_sets, seed=derive("laplace", seed))
+    theta = maximum.laplace_draws(density, size=chain_settings["draws"] // thinning, seed=derive("laplace", seed))
     return _ensemble(X, Y, density, theta, sampler, began, retries=ATTEMPTS, fallback="laplace")
 
 

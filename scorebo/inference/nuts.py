@@ -21,11 +21,20 @@ MAX_TREE_DEPTH = 4
 TARGET_ACCEPTANCE = 0.9
 
 
-def sample(density: LogDensity, start: np.ndarray, *, warmup: int, draws: int, seed: int) -> Chain:
+def sample(
+    density: LogDensity,
+    start: np.ndarray,
+    *,
+    warmup: int,
+    draws: int,
+    seed: int,
+    max_tree_depth: int | None = None,
+    target_acceptance: float | None = None,
+) -> Chain:
     """Draw one chain from `start`.
 
     Raises:
-        RuntimeError: no finite density at the start.
+        RuntimeError: the chain could not be started, or broke off.
     """
     nutpie, from_pyfunc = _import_nutpie()
     model = from_pyfunc(
@@ -38,31 +47,40 @@ def sample(density: LogDensity, start: np.ndarray, *, warmup: int, draws: int, s
         # nutpie ignores `init_mean` for such models; this is what it does use.
         make_initial_point_fn=lambda _: start,
     )
-    trace = nutpie.sample(
+    sampler = nutpie.sample(
         model,
         draws=draws,
         tune=warmup,
         chains=1,
         cores=1,
         seed=seed,
-        maxdepth=MAX_TREE_DEPTH,
-        target_accept=TARGET_ACCEPTANCE,
+        maxdepth=max_tree_depth or MAX_TREE_DEPTH,
+        target_accept=target_acceptance or TARGET_ACCEPTANCE,
         low_rank_modified_mass_matrix=True,
         progress_bar=False,
         return_raw_trace=True,
+        blocking=False,
     )
-    return _read(trace, density.dim, draws)
+    # Waited for here: nutpie's own waiting takes an interrupt for a wish to keep the draws made so far.
+    try:
+        trace = sampler.wait()
+    except KeyboardInterrupt:
+        sampler.cancel()
+        raise
+    return _read(trace, density.dim, warmup, draws)
 
 
-def _read(trace: Any, dim: int, draws: int) -> Chain:
+def _read(trace: Any, dim: int, warmup: int, draws: int) -> Chain:
     """The draws after warm-up, straight from nutpie's Arrow batches (its conversion to arviz takes longer)."""
     import pyarrow
 
     draw_batches, statistic_batches = trace.get_arrow_trace()
     theta = pyarrow.record_batch(draw_batches[0]).column("theta").flatten().to_numpy(zero_copy_only=False)
-    theta = np.array(theta, dtype=np.float64).reshape(-1, dim)[-draws:]
-    statistics = pyarrow.record_batch(statistic_batches[0])
-    statistics = statistics.slice(statistics.num_rows - draws)
+    theta = np.array(theta, dtype=np.float64).reshape(-1, dim)
+    if len(theta) != warmup + draws:
+        raise RuntimeError(f"nutpie returned {len(theta)} of {warmup + draws} draws")
+    theta = theta[warmup:]
+    statistics = pyarrow.record_batch(statistic_batches[0]).slice(warmup)
 
     def column(name: str) -> np.ndarray:
         return statistics.column(name).to_numpy(zero_copy_only=False)

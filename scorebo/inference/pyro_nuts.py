@@ -12,6 +12,7 @@ from scorebo.gp.density import LogDensity
 from scorebo.inference.diagnostics import Chain
 
 MAX_TREE_DEPTH = 6  # ᶜ
+TARGET_ACCEPTANCE = 0.8  # Pyro's own
 
 
 class _Potential(torch.autograd.Function):
@@ -29,21 +30,36 @@ class _Potential(torch.autograd.Function):
         return -grad_outputs[0] * gradient, None
 
 
-def sample(density: LogDensity, start: np.ndarray, *, warmup: int, draws: int, seed: int) -> Chain:
-    """Draw one chain from `start` with a dense mass matrix; the global random state is left as it was."""
+def sample(
+    density: LogDensity,
+    start: np.ndarray,
+    *,
+    warmup: int,
+    draws: int,
+    seed: int,
+    max_tree_depth: int | None = None,
+    target_acceptance: float | None = None,
+) -> Chain:
+    """Draw one chain from `start` with a dense mass matrix; the global random state is left as it was.
+
+    Pyro does not tell the energies; the tree depth follows from the number of steps of each draw.
+    """
     from pyro.infer.mcmc import MCMC, NUTS
 
     kernel = NUTS(
         potential_fn=lambda parameters: _Potential.apply(parameters["theta"], density),
         full_mass=True,
-        max_tree_depth=MAX_TREE_DEPTH,
+        max_tree_depth=max_tree_depth or MAX_TREE_DEPTH,
+        target_accept_prob=target_acceptance or TARGET_ACCEPTANCE,
     )
+    evaluations: list[int] = []
     chain = MCMC(
         kernel,
         num_samples=draws,
         warmup_steps=warmup,
         initial_params={"theta": torch.from_numpy(start.copy())},
         disable_progbar=True,
+        hook_fn=lambda *_: evaluations.append(density.evaluations),
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -55,4 +71,5 @@ def sample(density: LogDensity, start: np.ndarray, *, warmup: int, draws: int, s
         divergences=len(report["divergences"]["chain 0"]),
         acceptance=float(report["acceptance rate"]["chain 0"]),
         step_size=float(kernel.step_size),
+        tree_depth=np.ceil(np.log2(1 + np.diff(evaluations)[-draws:])).astype(int),
     )

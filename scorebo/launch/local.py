@@ -46,7 +46,8 @@ def run_all(
         while pending:
             _drain(messages, on_progress)
             pending = wait(pending, timeout=0.1).not_done
-        _drain(messages, on_progress)
+    # A worker sends its last messages before it ends; here all have ended.
+    _drain(messages, on_progress)
     return [future.exception() for future in futures]
 
 

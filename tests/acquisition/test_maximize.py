@@ -139,3 +139,15 @@ def test_unusable_arguments_are_refused(change, message):
 def test_smallest_numbers_work():
     x, _ = maximize(Formula(waves), unit_box(1), raw_samples=1, restarts=1, maxiter=1)
     assert x.shape == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: x, r"one value per point: for \d+ points of shape 1 x 2 it returned shape"),
+        (lambda x: x.sum(-1).detach(), "not differentiable"),
+    ],
+)
+def test_acquisition_of_the_wrong_shape_or_without_gradient(function, message):
+    with pytest.raises(InputError, match=message):
+        maximize(Formula(function), unit_box(2), raw_samples=8)

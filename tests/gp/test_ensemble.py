@@ -179,6 +179,7 @@ def test_pickles():
         ({"noise": torch.tensor([1.0, -1.0])}, "noise is a variance"),
         ({"mean": torch.tensor([float("nan"), 0.0])}, "mean holds values that are not finite"),
         ({"kernel": "cosine"}, "Unknown kernel 'cosine'"),
+        ({"train_Y": torch.ones(5, 2)}, "train_X must be n x D and train_Y n x 1"),
         ({"train_Y": torch.ones(4)}, "train_X must be n x D and train_Y n x 1"),
     ],
 )

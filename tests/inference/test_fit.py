@@ -46,6 +46,7 @@ class SamplerContract:
         assert 0 < diagnostics.acceptance <= 1
         assert diagnostics.ess_bulk > 0
         assert diagnostics.rhat > 0
+        assert 0 < diagnostics.tree_depth_mean <= diagnostics.tree_depth_max
         assert diagnostics.fallback is None
 
     def test_same_seed_same_sets_and_global_state_untouched(self):
@@ -78,7 +79,7 @@ class TestPyro(SamplerContract):
 def test_sets_are_every_thinning_th_draw(monkeypatch):
     theta = np.random.default_rng(0).standard_normal((12, 5))
 
-    def sample(density, start, *, warmup, draws, seed):
+    def sample(density, start, *, warmup, draws, **_):
         assert (warmup, draws) == (5, 12)
         return Chain(theta)
 
@@ -109,6 +110,11 @@ def test_maximum_keeps_the_noise_above_its_bound():
     bound = float(scorebo.fit_gp(X, Y, sampler="map", noise_minimum=1e-2).noise)
     assert bound == pytest.approx(1e-2, rel=1e-6)
     assert load_model("map").noise_minimum == load_model("bo_lognormal").noise_minimum == 1e-4
+
+
+def test_settings_of_a_surrogate_object_can_be_changed_too():
+    gp = scorebo.fit_gp(*data(), model=load_model("bo_lognormal"), kernel="rbf", **FAST)
+    assert gp.kernel.name == "rbf"
 
 
 def test_known_hyperparameters_are_taken_as_they_are():
@@ -156,7 +162,10 @@ class TestFailingSampler:
         ({"sampler": "hmc"}, "Unknown sampler 'hmc'. Allowed: map, nuts, pyro"),
         ({"num_sets": 0}, "num_sets must be a whole number of at least 1"),
         ({"thinning": 0}, "thinning must be a whole number of at least 1"),
-        ({"warmup": -1}, "warmup must be a whole number of at least 0"),
+        ({"warmup": 0}, "warmup must be a whole number of at least 1"),
+        ({"max_tree_depth": 0}, "max_tree_depth must be a whole number"),
+        ({"target_acceptance": 1.0}, "target_acceptance must lie between 0 and 1"),
+        ({"model": load_model("botorch"), "wrong": 1}, "Unknown setting of model 'botorch' 'wrong'"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
         ({"kernel": "periodic"}, "Unknown kernel 'periodic'"),
         ({"model": "true"}, "needs a value for lengthscale"),

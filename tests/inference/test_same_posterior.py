@@ -22,7 +22,7 @@ def test_marginals_agree_within_monte_carlo_error():
     start = np.zeros(density.dim)
     fast = nuts.sample(density, start, warmup=500, draws=8000, seed=1).theta
     reference = pyro_nuts.sample(density, start, warmup=300, draws=2000, seed=2).theta
-    for j, name in enumerate(density.names):
+    for j, name in enumerate(["log lengthscale 1", "log lengthscale 2", "log outputscale", "log noise", "mean"]):
         a, b = fast[None, :, j], reference[None, :, j]
         for statistic, method in ((np.mean, "mean"), (np.std, "sd")):
             error = math.hypot(*(mcse(chain, method) for chain in (a, b)))
