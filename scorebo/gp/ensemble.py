@@ -144,11 +144,27 @@ class FullyBayesianGP(Model):
         """The training targets as BoTorch's acquisitions expect them: `M x n`."""
         return self.train_Y[:, 0].expand(self.num_sets, len(self.train_Y))
 
-    def _whiten(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Posterior mean `batch x M x q` and whitened cross-covariance `batch x M x n x q` at X `batch x q x D`."""
+    def whiten(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean `batch x M x q` and whitened cross-covariance `batch x M x n x q` at X `batch x q x D`.
+
+        With w the whitened cross-covariances at two points, their posterior covariance is the prior one less w₁ᵀw₂.
+        """
         cross = self.kernel(X, self.train_X, self.lengthscale, self.outputscale)
         mean = self.mean[:, None] + (cross @ self._alpha.unsqueeze(-1)).squeeze(-1)
         return mean, self._inverse_factor @ cross.mT
+
+    def paired_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
+        """Prior covariance under set m of f(x) with f at points of its own, z_nm.
+
+        Args:
+            X: `b x D`.
+            Z: `N x M x D`.
+
+        Returns:
+            `N x M x b`.
+        """
+        difference = (X - Z.unsqueeze(-2)) / self.lengthscale[:, None]
+        return self.outputscale[:, None] * self.kernel.correlation(difference.square().sum(dim=-1))
 
     def marginals(self, X: Tensor, *, observation_noise: bool = False) -> tuple[Tensor, Tensor]:
         """Mean and variance of f (or y, with `observation_noise`) at single points under each set.
@@ -161,7 +177,7 @@ class FullyBayesianGP(Model):
             Two tensors `batch x M`, differentiable in X.
         """
         points = X.reshape(-1, self.dim)
-        mean, whitened = self._whiten(points)
+        mean, whitened = self.whiten(points)
         variance = self.outputscale[:, None] - whitened.square().sum(dim=-2)
         # Next to an observation without noise rounding can push the variance below 0 by about 1e-16 outputscales.
         variance = torch.maximum(variance, 1e-14 * self.outputscale[:, None])
@@ -172,7 +188,7 @@ class FullyBayesianGP(Model):
 
     def joint(self, X: Tensor, *, observation_noise: bool = False) -> tuple[Tensor, Tensor]:
         """Mean `batch x M x q` and covariance `batch x M x q x q` of f (or y) at X `batch x q x D` under each set."""
-        mean, whitened = self._whiten(X)
+        mean, whitened = self.whiten(X)
         # In place: at q = 200 each copy is M x 40,000 numbers, and making it costs more than filling it.
         covariance = self.kernel(X, X, self.lengthscale, self.outputscale).sub_(whitened.mT @ whitened)
         if observation_noise:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from scipy.special import gammaincinv
 from torch import Tensor
 
-from scorebo.errors import check_choice
+from scorebo.errors import InputError, check_choice
 from scorebo.gp import _compiled
 
 # Elements of the pairwise difference tensor held at once (64 MB); larger products of points are done in slices.
@@ -31,6 +32,17 @@ class Kernel(ABC):
     @abstractmethod
     def correlation(self, squared_distance: Tensor) -> Tensor:
         """Correlation as a function of the scaled squared distance, element by element."""
+
+    def frequencies(self, uniform: Tensor) -> Tensor:
+        """Angular frequencies from the spectral density at lengthscale 1: correlation(|x|²) = E cos(ω·x).
+
+        Args:
+            uniform: `... x D + 1`, independent or quasi-random numbers in [0, 1].
+
+        Returns:
+            `... x D`; divided by a lengthscale in each dimension they are those of the ARD kernel.
+        """
+        raise InputError(f"Paths cannot be drawn from a {type(self).__name__} kernel: its spectrum is not known.")
 
     def __call__(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         """Covariance of every pair of points under every set.
@@ -90,6 +102,13 @@ class Matern52(Kernel):
         scaled = math.sqrt(5.0) * squared_distance.clamp_min(1e-30).sqrt()
         return (1.0 + scaled + scaled.square() / 3.0) * (-scaled).exp()
 
+    def frequencies(self, uniform: Tensor) -> Tensor:
+        """Multivariate Student's t with 5 degrees of freedom: a normal divided by the root of an independent χ²/5."""
+        inside = _strictly_inside(uniform)
+        # Half a χ² with 5 degrees of freedom is a Γ(5/2, 1).
+        gamma = torch.from_numpy(gammaincinv(2.5, inside[..., -1:].numpy()))
+        return torch.special.ndtri(inside[..., :-1]) / (gamma / 2.5).sqrt()
+
 
 @dataclass(frozen=True)
 class RBF(Kernel):
@@ -100,6 +119,15 @@ class RBF(Kernel):
 
     def correlation(self, squared_distance: Tensor) -> Tensor:
         return (-0.5 * squared_distance).exp()
+
+    def frequencies(self, uniform: Tensor) -> Tensor:
+        """Standard normal; the last uniform is not used."""
+        return torch.special.ndtri(_strictly_inside(uniform)[..., :-1])
+
+
+def _strictly_inside(uniform: Tensor) -> Tensor:
+    """Keep off 0 and 1, where quantiles are infinite; Sobol points, multiples of 2⁻³⁰, can be 0."""
+    return uniform.detach().to(torch.float64).clamp(2.0**-31, 1.0 - 2.0**-31)
 
 
 def as_kernel(kernel: Kernel | str) -> Kernel:

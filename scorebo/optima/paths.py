@@ -1,0 +1,165 @@
+"""Functions drawn from the posterior of every hyperparameter set, cheap to evaluate anywhere.
+
+A draw from the prior is a sum of waves, random Fourier features (Rahimi and Recht 2007); pathwise conditioning
+(Wilson et al. 2020) turns it into a draw from the posterior by an exact update on the data:
+
+    f(x) + k(x, X)(K + σ²I)⁻¹(y − f(X) − ε),    ε ~ N(0, σ²I).
+
+Only the prior is approximate, with an error that falls as features are added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.quasirandom import SobolEngine
+
+from scorebo.errors import InputError, check_integer
+from scorebo.gp import FullyBayesianGP, Kernel
+from scorebo.optima import _search
+from scorebo.seeds import derive
+
+# Points evaluated at once: M x points x F waves, held in 64 MB.
+MAX_WAVES = 8_000_000
+
+
+@dataclass(frozen=True)
+class PosteriorPaths:
+    """N functions from each of M posteriors: mean + Σ_f (a_f cos ω_f·x + b_f sin ω_f·x) + Σ_i β_i corr(x, x_i).
+
+    Args:
+        kernel: of the model.
+        frequencies: ω, `M x F x D`, shared by the paths of a set.
+        cosine_weights: a, `N x M x F`.
+        sine_weights: b, `N x M x F`.
+        inputs: the observed x_i, `n x D`.
+        lengthscale: `M x D`.
+        update_weights: β, `N x M x n`, outputscale included.
+        mean: `M`.
+    """
+
+    kernel: Kernel
+    frequencies: Tensor
+    cosine_weights: Tensor
+    sine_weights: Tensor
+    inputs: Tensor
+    lengthscale: Tensor
+    update_weights: Tensor
+    mean: Tensor
+
+    @property
+    def num_paths(self) -> int:
+        """Paths of each set, N."""
+        return self.cosine_weights.shape[0]
+
+    @property
+    def num_sets(self) -> int:
+        """Hyperparameter sets, M."""
+        return self.lengthscale.shape[0]
+
+    @property
+    def dim(self) -> int:
+        """Input dimensions, D."""
+        return self.lengthscale.shape[1]
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Every path at every point, differentiable in X. `b x D` -> `N x M x b`."""
+        rows = max(1, MAX_WAVES // self.frequencies.shape[:2].numel())
+        return torch.cat([self._evaluate(part) for part in X.split(rows)], dim=-1)
+
+    def _evaluate(self, X: Tensor) -> Tensor:
+        waves = _waves(X, self.frequencies, self.cosine_weights, self.sine_weights)
+        correlation = self.kernel(X, self.inputs, self.lengthscale, torch.ones_like(self.mean))  # M x b x n
+        update = (self.update_weights.transpose(0, 1) @ correlation.mT).transpose(0, 1)
+        return self.mean[:, None] + waves + update
+
+    def own(self, X: Tensor, *, gradient: bool = False) -> tuple[Tensor, Tensor]:
+        """Every path at points of its own.
+
+        Args:
+            X: `N x M x q x D`.
+            gradient: whether the gradient is wanted.
+
+        Returns:
+            Values `N x M x q` and gradients `N x M x q x D` (empty unless wanted).
+        """
+        values = torch.empty(X.shape[:-1], dtype=torch.float64)
+        gradients = torch.empty((*X.shape[:2], X.shape[2] if gradient else 1, self.dim), dtype=torch.float64)
+        kernel, omega, *rest = self.compiled
+        points = X.detach().contiguous().numpy()
+        _search.evaluate_own(int(gradient), kernel, points, omega, *rest, values.numpy(), gradients.numpy())
+        return values, gradients if gradient else gradients[:, :, :0]
+
+    def one(self, p: int, m: int, *, single: bool = False) -> tuple:
+        """Path p of set m as the compiled search wants it, its waves in double or single precision."""
+        kernel, omega, a, b, inputs, precision, beta, mean = self.compiled
+        if single:
+            omega, a, b = self.single
+        return kernel, omega[m], a[p, m], b[p, m], inputs, precision[m], beta[p, m], mean[m]
+
+    @cached_property
+    def single(self) -> tuple:
+        """ω `M x D x F`, a and b in single precision."""
+        return tuple(part.astype(np.float32) for part in self.compiled[1:4])
+
+    @cached_property
+    def compiled(self) -> tuple:
+        """What the compiled search wants: kernel, ω `M x D x F`, a, b, inputs `D x n`, precision `M x D`, β, mean."""
+        if self.kernel.compiled is None:
+            raise InputError(f"Optima cannot be sampled under a {type(self.kernel).__name__} kernel: not compiled.")
+        return (
+            self.kernel.compiled,
+            self.frequencies.mT.contiguous().numpy(),
+            self.cosine_weights.numpy(),
+            self.sine_weights.numpy(),
+            self.inputs.mT.contiguous().numpy(),
+            self.lengthscale.pow(-2).numpy(),
+            self.update_weights.numpy(),
+            self.mean.numpy(),
+        )
+
+
+def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int = 2048, seed: int = 0) -> PosteriorPaths:
+    """Draw functions from the posterior under every hyperparameter set.
+
+    Args:
+        model: the ensemble; its factorisation is used as it is.
+        num_paths: draws from each set, N.
+        num_features: Fourier features, an even number: a cosine and a sine for each frequency.
+        seed: the result is a function of it; the global random state is neither used nor changed.
+    """
+    check_integer("num_paths", num_paths, 1)
+    if check_integer("num_features", num_features, 2) % 2:
+        raise InputError(f"num_features must be even, a cosine and a sine for each frequency, got {num_features}.")
+    check_integer("seed", seed, 0)
+    num_sets, dim, count = model.num_sets, model.dim, num_features // 2
+
+    # One sequence cut into M pieces: each covers the spectrum evenly by itself, and no two are alike.
+    engine = SobolEngine(dim + 1, scramble=True, seed=derive("paths", seed, "frequencies") % 2**31)
+    uniform = engine.draw(num_sets * count, dtype=torch.float64).reshape(num_sets, count, dim + 1)
+    frequencies = model.kernel.frequencies(uniform) / model.lengthscale.unsqueeze(-2)
+
+    generator = torch.Generator().manual_seed(derive("paths", seed, "weights"))
+    weights = torch.randn(2, num_paths, num_sets, count, dtype=torch.float64, generator=generator)
+    weights *= (model.outputscale / count).sqrt().unsqueeze(-1)
+    noise = torch.randn(num_paths, num_sets, len(model.train_X), dtype=torch.float64, generator=generator)
+    noise *= model.noise_variance.sqrt().unsqueeze(-1)
+
+    prior = model.mean[:, None] + _waves(model.train_X, frequencies, weights[0], weights[1])
+    residual = (model.train_Y[:, 0] - prior - noise).permute(1, 2, 0)  # M x n x N
+    update = torch.cholesky_solve(residual, model.cholesky).permute(2, 0, 1) * model.outputscale[:, None]
+    return PosteriorPaths(
+        model.kernel, frequencies, weights[0], weights[1], model.train_X, model.lengthscale, update.contiguous(),
+        model.mean,
+    )  # fmt: skip
+
+
+def _waves(X: Tensor, frequencies: Tensor, cosine_weights: Tensor, sine_weights: Tensor) -> Tensor:
+    """Σ_f a_f cos ω_f·x + b_f sin ω_f·x: `N x M x b`."""
+    phase = frequencies @ X.mT  # M x F x b
+    waves = cosine_weights.transpose(0, 1) @ phase.cos() + sine_weights.transpose(0, 1) @ phase.sin()
+    return waves.transpose(0, 1)

@@ -1,0 +1,203 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from botorch.models.deterministic import GenericDeterministicModel
+from botorch.utils.sampling import optimize_posterior_samples
+from conftest import random_ensemble
+
+from scorebo.errors import InputError
+from scorebo.optima import sample_optima, sample_paths
+from scorebo.optima._climb import climb_newton, newton_step
+from scorebo.optima._lbfgs import climb_lbfgs
+from scorebo.optima._waves import workspace
+from scorebo.optima.maximise import raw_points
+
+
+def unit_box(dim: int) -> torch.Tensor:
+    return torch.stack([torch.zeros(dim), torch.ones(dim)]).double()
+
+
+def of_set(paths, m: int):
+    """The paths of one set."""
+    keep = slice(m, m + 1)
+    return replace(
+        paths,
+        frequencies=paths.frequencies[keep],
+        cosine_weights=paths.cosine_weights[:, keep],
+        sine_weights=paths.sine_weights[:, keep],
+        lengthscale=paths.lengthscale[keep],
+        update_weights=paths.update_weights[:, keep],
+        mean=paths.mean[keep],
+    )
+
+
+def botorch_optima(paths, dim: int) -> torch.Tensor:
+    """BoTorch's maxima of the same paths, one set after the other: N x M."""
+
+    def maxima(one):
+        def evaluate(X):
+            if X.ndim == 2:
+                return one(X)[:, 0].unsqueeze(-1)
+            # Each path at its own points: those of the other paths are evaluated too and left out.
+            every = one(X.reshape(-1, dim))[:, 0].reshape(len(X), len(X), -1)
+            return every.diagonal(dim1=0, dim2=1).mT.unsqueeze(-1)
+
+        return optimize_posterior_samples(GenericDeterministicModel(evaluate), unit_box(dim))[1].reshape(-1)
+
+    return torch.stack([maxima(of_set(paths, m)) for m in range(paths.num_sets)], dim=-1)
+
+
+@pytest.mark.parametrize("kernel", ["matern52", "rbf"])
+@pytest.mark.parametrize(("dim", "n"), [(1, 1), (1, 20), (2, 50), (6, 20), (25, 10)])
+def test_outputs_are_the_paths_at_the_inputs_and_no_raw_point_is_higher(dim, n, kernel):
+    model = random_ensemble(dim, n=max(n, 2), dim=dim, num_sets=3, kernel=kernel)
+    bounds = unit_box(dim)
+    inputs, outputs = sample_optima(model, bounds, num_optima=2, num_features=256, restarts=3, seed=7)
+    assert inputs.shape == (2, 3, dim)
+    assert outputs.shape == (2, 3, 1)
+    assert inputs.dtype == outputs.dtype == torch.float64
+    assert bool(((inputs >= bounds[0]) & (inputs <= bounds[1])).all())
+
+    paths = sample_paths(model, 2, 256, seed=7)
+    assert torch.equal(outputs, paths.own(inputs.unsqueeze(-2))[0])
+    every = paths(inputs.reshape(-1, dim)).reshape(2, 3, 2, 3)
+    same = torch.stack([torch.stack([every[p, m, p, m] for m in range(3)]) for p in range(2)])
+    torch.testing.assert_close(outputs[..., 0], same, rtol=0, atol=1e-11)
+
+    raw = raw_points(model, bounds, 2048, seed=7)
+    best = torch.stack([paths(raw[m])[:, m].amax(dim=-1) for m in range(3)], dim=-1)
+    assert bool((outputs[..., 0] >= best - 1e-11).all())  # rounding between two ways to sum the same waves
+
+
+def test_optima_are_stationary_within_the_box():
+    model = random_ensemble(8, n=30, dim=4, num_sets=4)
+    inputs, _ = sample_optima(model, unit_box(4), num_optima=4, num_features=512)
+    _, gradient = sample_paths(model, 4, 512).own(inputs.unsqueeze(-2), gradient=True)
+    gradient = gradient.squeeze(-2)
+    free = torch.where(inputs == 0.0, gradient.clamp_min(0.0), gradient)
+    free = torch.where(inputs == 1.0, gradient.clamp_max(0.0), free)
+    # A climb ends with a gradient of 1e-10 or a promised gain of 1e-14, at curvatures of up to about 10³.
+    assert float(free.abs().max()) < 1e-5
+    assert bool((inputs == 0.0).any())
+    assert bool((inputs == 1.0).any())
+
+
+@pytest.mark.parametrize("dim", [1, 2, 6])
+def test_as_good_as_botorch(dim):
+    """Path by path: at least as high in 99 of 100, for which there are 96 paths: at most none may be lower."""
+    lower = total = 0
+    for seed, n in ((1, 10), (2, 40), (3, 100)):
+        model = random_ensemble(seed, n=n, dim=dim, num_sets=4)
+        _, ours = sample_optima(model, unit_box(dim), num_optima=8, num_features=512, seed=seed)
+        peer = botorch_optima(sample_paths(model, 8, 512, seed), dim)
+        lower += int((ours[..., 0] < peer - 1e-6 * peer.abs()).sum())
+        total += peer.numel()
+    assert lower <= 0.01 * total
+
+
+def test_one_dimension_against_a_dense_grid():
+    model = random_ensemble(6, n=8, dim=1, num_sets=3)
+    grid = torch.linspace(0.0, 1.0, 20_001, dtype=torch.float64)[:, None]
+    _, outputs = sample_optima(model, unit_box(1), num_optima=5, num_features=512)
+    highest = sample_paths(model, 5, 512)(grid).amax(dim=-1)
+    assert bool((outputs[..., 0] >= highest - 1e-11).all())
+    # Half a grid step of 5e-5 from the top, at a curvature of at most 10⁴.
+    torch.testing.assert_close(outputs[..., 0], highest, rtol=0, atol=1e-5)
+
+
+def test_box_elsewhere_than_the_unit_box():
+    """The same functions over a stretched and shifted space have the same maxima, at the corresponding points."""
+    model = random_ensemble(9, n=15, dim=2)
+    shift, width = torch.tensor([-3.0, 10.0]).double(), torch.tensor([8.0, 0.25]).double()
+    moved = type(model)(
+        shift + width * model.train_X, model.train_Y, lengthscale=width * model.lengthscale,
+        outputscale=model.outputscale, noise=model.noise, mean=model.mean,
+    )  # fmt: skip
+    inputs, outputs = sample_optima(moved, torch.stack([shift, shift + width]), 3, 256)
+    assert bool(((inputs >= shift) & (inputs <= shift + width)).all())
+    paths = sample_paths(moved, 3, 256)
+    # The paths differ in phase from those of the unit box, so compare with a dense search of their own.
+    grid = torch.cartesian_prod(*[torch.linspace(0.0, 1.0, 150, dtype=torch.float64)] * 2)
+    assert bool((outputs[..., 0] >= paths(shift + width * grid).amax(dim=-1) - 1e-11).all())
+
+
+def test_observations_outside_the_box_are_no_harm():
+    model = random_ensemble(9, n=15, dim=2)
+    bounds = torch.tensor([[0.6, 0.6], [0.7, 0.9]], dtype=torch.float64)
+    inputs, _ = sample_optima(model, bounds, 2, 64)
+    assert bool(((inputs >= bounds[0]) & (inputs <= bounds[1])).all())
+
+
+def test_a_function_of_the_seed_alone():
+    model, bounds = random_ensemble(1), unit_box(2)
+    state = torch.get_rng_state()
+    first, again, other = (sample_optima(model, bounds, 2, 64, seed=seed) for seed in (3, 3, 4))
+    assert torch.equal(first[0], again[0])
+    assert torch.equal(first[1], again[1])
+    assert not torch.equal(first[0], other[0])
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("climb", [climb_newton, climb_lbfgs])
+def test_climbs_reach_a_top_and_never_descend(climb):
+    model = random_ensemble(5, n=10, dim=3, num_sets=1)
+    paths = sample_paths(model, 1, 512)
+    lower, upper, scale = np.zeros(3), np.ones(3), model.lengthscale[0].numpy()
+    path, none = paths.one(0, 0), np.empty((0, 3))
+    work = workspace(path[1])
+    for start in torch.rand(20, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)):
+        before = float(paths(start[None])[0, 0, 0])
+        x = start.numpy().copy()
+        after, used = climb(x, path, scale, lower, upper, 1.0, -np.inf, none, work, 1e-14, 200)
+        assert after >= before
+        assert used < 200
+        _, gradient = paths.own(torch.from_numpy(x).reshape(1, 1, 1, 3), gradient=True)
+        gradient = gradient.flatten().numpy()
+        pinned = ((x == 0.0) & (gradient < 0.0)) | ((x == 1.0) & (gradient > 0.0))
+        # The gain left at a top with curvature 10: g²/20, at most a few 1e-14 when the climb ends.
+        assert np.all(np.abs(gradient[~pinned]) < 1e-5)
+
+
+def test_newton_step_solves_a_concave_quadratic_in_a_box():
+    """Against a dense grid: the model's constrained maximum, where one bound is active."""
+    hessian = np.array([[-4.0, 1.0], [1.0, -2.0]])
+    gradient = np.array([3.0, 1.0])
+    x, step = np.array([0.5, 0.5]), np.empty(2)
+    used = newton_step(x, gradient, hessian, 0.0, np.ones(2), np.zeros(2), np.ones(2), step)
+    assert used == 0.0
+    grid = np.stack(np.meshgrid(np.linspace(0, 1, 401), np.linspace(0, 1, 401)), -1).reshape(-1, 2) - x
+    values = grid @ gradient + 0.5 * np.einsum("ni,ij,nj->n", grid, hessian, grid)
+    np.testing.assert_allclose(step, grid[values.argmax()], atol=1.0 / 400)
+
+
+def test_newton_step_is_damped_where_the_path_is_convex():
+    step = np.empty(2)
+    gradient = np.array([0.1, -0.2])
+    used = newton_step(np.full(2, 0.5), gradient, np.diag([2.0, -1.0]), 0.0, np.ones(2), np.zeros(2), np.ones(2), step)
+    assert used > 2.0
+    assert step @ gradient > 0.0
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        (torch.tensor([[1.0, 0.0], [0.0, 1.0]]), "lower below"),
+        (torch.tensor([[0.0, 0.0], [1.0, 0.0]]), "lower below"),
+        (torch.tensor([[0.0, 0.0], [1.0, float("inf")]]), "finite"),
+        (torch.tensor([[0.0, float("nan")], [1.0, 1.0]]), "finite"),
+        (torch.tensor([0.0, 1.0]), "2 x 2"),
+        (torch.zeros(2, 3), "2 x 2"),
+    ],
+)
+def test_bad_bounds(bounds, message):
+    with pytest.raises(InputError, match=message):
+        sample_optima(random_ensemble(1), bounds)
+
+
+@pytest.mark.parametrize("name", ["num_optima", "num_features", "raw_samples", "restarts"])
+def test_bad_numbers(name):
+    for number in (0, -1, 1.5):
+        with pytest.raises(InputError, match=name):
+            sample_optima(random_ensemble(1), unit_box(2), **{name: number})
