@@ -1,22 +1,34 @@
 """What to query: distances, acquisition functions, their maximiser, and the strategies the loop uses."""
 
 from scorebo.acquisition.baselines import BALD, BALM, BQBC, QBMGP
+from scorebo.acquisition.entropy_search import JES, MES
 from scorebo.acquisition.maximize import maximize
+from scorebo.acquisition.noisy_ei import noisy_expected_improvement
+from scorebo.acquisition.pes import PES
 from scorebo.acquisition.sal import SAL
-from scorebo.acquisition.strategy import Context, Maximize, Proposal, Random, Sobol, Strategy, build_strategy
+from scorebo.acquisition.scorebo import SCoreBO
+from scorebo.acquisition.strategy import Context, Maximize, Proposal, Random, Sobol, Strategy, Thompson, build_strategy
+from scorebo.acquisition.ucb import UCB
 
 __all__ = [
     "BALD",
     "BALM",
     "BQBC",
+    "JES",
+    "MES",
+    "PES",
     "QBMGP",
     "SAL",
+    "UCB",
     "Context",
     "Maximize",
     "Proposal",
     "Random",
+    "SCoreBO",
     "Sobol",
     "Strategy",
+    "Thompson",
     "build_strategy",
     "maximize",
+    "noisy_expected_improvement",
 ]

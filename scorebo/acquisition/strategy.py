@@ -21,8 +21,12 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from scorebo.acquisition.maximize import maximize
-from scorebo.errors import InputError
-from scorebo.seeds import derive
+from scorebo.acquisition.mixture_mean import MixtureMean
+from scorebo.errors import InputError, check_number
+from scorebo.optima import sample_optima
+from scorebo.seeds import derive, generator
+
+_OPTIMA = ("optimal_inputs", "optimal_outputs", "max_values")
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Context:
         task: the task's name.
         seed: the run's seed.
         iteration: the number the new observation will have.
+        num_optima: N, optima drawn per set by those that condition on optima.
+        num_features: Fourier features of the paths whose optima they are.
     """
 
     model: Model
@@ -42,14 +48,31 @@ class Context:
     task: str
     seed: int
     iteration: int
+    num_optima: int = 8
+    num_features: int = 2048
+
+    def stream(self, name: str) -> int:
+        """The seed of the stream with this name, in this iteration."""
+        return derive(self.task, self.seed, name, self.iteration)
+
+    def sample_optima(self, num_optima: int | None = None) -> tuple[Tensor, Tensor]:
+        """Maximisers `N x M x D` and maxima `N x M x 1` of draws from each set's posterior."""
+        return sample_optima(
+            self.model,
+            self.bounds,
+            num_optima=num_optima or self.num_optima,
+            num_features=self.num_features,
+            seed=self.stream("optima"),
+        )
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """The next query, `D`, in the unit box, and the value of the acquisition there, where there is one."""
+    """The next query, `D`, in the unit box, the acquisition's value there, and what fell back on something simpler."""
 
     x: Tensor
     value: float | None = None
+    num_fallbacks: int = 0
 
 
 class Strategy(ABC):
@@ -62,22 +85,29 @@ class Strategy(ABC):
 
 @dataclass(frozen=True)
 class Maximize(Strategy):
-    """Maximise the acquisition function that `factory(model, seed)` builds; `options` are those of `maximize`."""
+    """Maximise the acquisition function that `factory(context)` builds; `options` are those of `maximize`.
 
-    factory: Callable[[Model, int], AcquisitionFunction]
+    With probability `exploit_probability` the maximiser of the mixture's mean is queried instead.
+    """
+
+    factory: Callable[[Context], AcquisitionFunction]
     options: Mapping[str, Any] = field(default_factory=dict)
+    exploit_probability: float = 0.0
 
     def propose(self, context: Context) -> Proposal:
         model = context.model
-        seed = derive(context.task, context.seed, "acquisition", context.iteration)
+        coin = generator(context.task, context.seed, "exploit", context.iteration).random()
+        exploit = coin < self.exploit_probability
+        acquisition = MixtureMean(model) if exploit else self.factory(context)
         x, value = maximize(
-            self.factory(model, seed),
+            acquisition,
             context.bounds,
-            seed=seed,
+            seed=context.stream("acquisition"),
             around=model.train_X[model.train_Y.argmax()],
             **self.options,
         )
-        return Proposal(x.squeeze(0), float(value))
+        fallbacks = getattr(acquisition, "num_fallbacks", 0)
+        return Proposal(x.squeeze(0), None if exploit else float(value), fallbacks)
 
 
 @dataclass(frozen=True)
@@ -104,20 +134,33 @@ class Random(Strategy):
 
 
 @dataclass(frozen=True)
+class Thompson(Strategy):
+    """Reference: the maximiser of one function drawn from the posterior of one set, drawn too."""
+
+    def propose(self, context: Context) -> Proposal:
+        inputs, _ = context.sample_optima(num_optima=1)
+        chosen = generator(context.task, context.seed, "thompson", context.iteration).integers(inputs.shape[1])
+        return Proposal(inputs[0, int(chosen)])
+
+
+@dataclass(frozen=True)
 class _Factory:
     """An acquisition class with its options; unlike a closure it can be pickled.
 
-    A class with an option `seed` gets that of the iteration, so that Monte Carlo errors average out over a run.
+    What a class asks for by the name of a parameter it gets: `seed`, that of the iteration, so that Monte Carlo errors
+    average out over a run; `optimal_inputs`, `optimal_outputs` or `max_values`, from optima of posterior draws.
     """
 
     target: Callable[..., AcquisitionFunction]
     options: Mapping[str, Any]
 
-    def __call__(self, model: Model, seed: int) -> AcquisitionFunction:
-        options = dict(self.options)
-        if "seed" in inspect.signature(self.target).parameters:
-            options.setdefault("seed", seed)
-        acquisition = self.target(model, **options)
+    def __call__(self, context: Context) -> AcquisitionFunction:
+        asked = inspect.signature(self.target).parameters.keys() - self.options.keys()
+        given: dict[str, Any] = {"seed": context.stream("acquisition")}
+        if asked & set(_OPTIMA):
+            inputs, outputs = context.sample_optima()
+            given |= {"optimal_inputs": inputs, "optimal_outputs": outputs, "max_values": outputs}
+        acquisition = self.target(context.model, **self.options, **{key: given[key] for key in asked & given.keys()})
         if not isinstance(acquisition, AcquisitionFunction):
             raise InputError(
                 f"{self.target.__qualname__} makes a {type(acquisition).__name__}, no AcquisitionFunction."
@@ -130,7 +173,7 @@ def build_strategy(node: Mapping[str, Any], optimizer: Mapping[str, Any] | None 
 
     Args:
         node: `_target_` names a `Strategy` or an acquisition class with constructor `(model, **options)`; `name` is
-            the node's name; all else are options.
+            the node's name, `exploit_probability` that of `Maximize`; all else are options.
         optimizer: options of `maximize`, for an acquisition.
     """
     options = _plain(node)
@@ -149,12 +192,13 @@ def build_strategy(node: Mapping[str, Any], optimizer: Mapping[str, Any] | None 
     if inspect.isclass(target) and issubclass(target, Strategy):
         _check_names(f"acquisition '{name}'", target, options, given=())
         return target(**options)
-    _check_names(f"acquisition '{name}'", target, options, given=("model",))
+    exploit = check_number("exploit_probability", options.pop("exploit_probability", 0.0), 0.0)
+    _check_names(f"acquisition '{name}'", target, options, given=("model", *_OPTIMA))
     # An acquisition that can tell unusable options without a model says so before anything has run.
     getattr(target, "check_options", lambda **_: None)(**options)
     settings = _plain(optimizer or {})
     _check_names("optimizer", maximize, settings, given=("acqf", "bounds", "seed", "around"))
-    return Maximize(_Factory(target, options), settings)
+    return Maximize(_Factory(target, options), settings, exploit)
 
 
 def _plain(node: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,166 @@
+"""Self-correcting Bayesian optimisation: query where the sets, each told its own optimum, disagree with their mixture.
+
+Hvarfner, Hellsten, Hutter, Nardi. Self-Correcting Bayesian Optimization through Bayesian Active Learning. NeurIPS 2023.
+"""
+
+from __future__ import annotations
+
+import torch
+from botorch.models.model import Model
+from torch import Tensor
+
+from scorebo.acquisition.base import rank_of_sets
+from scorebo.acquisition.conditioning import Optima, PointAcquisition, Prediction, below_optimum, check_optima
+from scorebo.acquisition.distances import DISTANCES, moment_match
+from scorebo.acquisition.mixture import Mixture, Normals
+from scorebo.acquisition.monte_carlo import ESTIMATORS, Conditionals, sobol_levels
+from scorebo.acquisition.sal import ESTIMATOR_NAMES, MAX_ELEMENTS
+from scorebo.acquisition.skew_normal import SkewNormals
+from scorebo.errors import InputError, check_choice, check_integer
+
+CONDITION_ON = ("joint", "value", "location")
+CONDITIONALS = ("exact", "gaussian")
+
+
+class SCoreBO(PointAcquisition):
+    """mean_mn d(p(y|θ_m, ★_mn), p(y)), p(y) the mixture of the sets without their optima.
+
+    What the optimum tells about f(x) depends on `condition_on`:
+
+    - "joint": f(x*) = f*, an observation without noise, and f(x) ≤ f*.
+    - "value": f(x) ≤ f*.
+    - "location": f(x) ≤ f(x*), with f(x) and f(x*) jointly normal. Of the constraints that predictive entropy search
+      puts on the function this is the one that involves x; those on the gradient, the Hessian and the data are left
+      out, which makes the conditional exact, an extended skew normal as in the other cases, and free of f*.
+
+    Each is a truncation; the conditional's first two moments are exact in all three.
+
+    Args:
+        model: the ensemble of M sets.
+        optimal_inputs: `N x M x D`; not used (and may be None) with "value".
+        optimal_outputs: `N x M x 1`, their values; not used (and may be None) with "location". A value may lie below
+            the mean of its set: the truncation is then severe, and accurate.
+        distance: "hellinger" (H, not H²), "wasserstein" (W2) or "kl" (KL(p(y|θ_m, ★_mn) ‖ p(y))).
+        estimator: "moment_matching" takes every distribution for the normal with its mean and variance; "monte_carlo"
+            estimates the distance to the mixture itself.
+        condition_on: see above.
+        truncate: False leaves out the truncation, and with it all but f(x*) = f*.
+        num_samples: quasi-Monte Carlo samples; see `sobol_levels`.
+        conditional: under Monte Carlo the conditional as it is ("exact") or the normal with its moments ("gaussian").
+        seed: of the scrambling of the samples.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        optimal_inputs: Tensor | None,
+        optimal_outputs: Tensor | None,
+        distance: str = "hellinger",
+        estimator: str = "moment_matching",
+        condition_on: str = "joint",
+        truncate: bool = True,
+        num_samples: int = 256,
+        conditional: str = "exact",
+        seed: int = 0,
+    ) -> None:
+        self.check_options(distance, estimator, condition_on, truncate, num_samples, conditional, seed)
+        super().__init__(model)
+        self.distance = distance
+        self.estimator = estimator
+        self.condition_on = condition_on
+        self.truncate = truncate
+        self.conditional = conditional
+        self.optima: Optima | None = None
+        self.max_values = torch.empty(0, dtype=torch.float64)
+        if condition_on != "value":
+            outputs = optimal_outputs if condition_on == "joint" else None
+            self.optima = Optima(self.model, _given("optimal_inputs", optimal_inputs, condition_on), outputs)
+        if condition_on != "location":
+            values = _given("optimal_outputs", optimal_outputs, condition_on)
+            self.max_values = check_optima("optimal_outputs", values, self.model.num_sets, 1)
+        levels = torch.empty(0, dtype=torch.float64)
+        if estimator == "monte_carlo":
+            levels = sobol_levels(distance, num_samples, self.model.num_sets, seed)
+            if distance == "hellinger":
+                # Levels go with a set, not with its place: the order of the sets does not matter.
+                levels = levels[rank_of_sets(self.model)]
+        self.register_buffer("levels", levels)
+
+    @staticmethod
+    def check_options(
+        distance: str = "hellinger",
+        estimator: str = "moment_matching",
+        condition_on: str = "joint",
+        truncate: bool = True,
+        num_samples: int = 256,
+        conditional: str = "exact",
+        seed: int = 0,
+    ) -> None:
+        """Refuse options that cannot be used, before there is a model."""
+        check_choice("distance", distance, DISTANCES)
+        check_choice("estimator", estimator, ESTIMATOR_NAMES)
+        check_choice("condition_on", condition_on, CONDITION_ON)
+        check_choice("conditional", conditional, CONDITIONALS)
+        check_integer("num_samples", num_samples, 1)
+        check_integer("seed", seed, 0)
+        if not isinstance(truncate, bool):
+            raise InputError(f"truncate must be true or false, got {truncate!r}.")
+        if condition_on != "joint" and not truncate:
+            raise InputError(
+                f"condition_on '{condition_on}' is a truncation: with truncate false nothing is left but SAL."
+            )
+
+    def evaluate(self, points: Tensor) -> Tensor:
+        return self.per_optimum(points).mean(dim=(0, 1))
+
+    def per_optimum(self, points: Tensor) -> Tensor:
+        """The distance for each optimum and set at points `b x D`, of which SCoreBO is the mean. `N x M x b`."""
+        prediction = self._predict(points)
+        conditional = self._conditional(prediction)
+        marginal = Normals(prediction.mean.mT, (prediction.variance + self.model.noise_variance[:, None]).mT)
+        if self.estimator == "moment_matching":
+            mean, variance = moment_match(marginal.mean, marginal.variance)
+            return DISTANCES[self.distance](*conditional.moments(), mean.squeeze(-1), variance.squeeze(-1))
+        shape = conditional.mean.shape
+        parameters = [part.expand(shape).flatten(end_dim=1).mT for part in conditional.parameters]
+        # A density for each conditional at each level; "kl" needs those of the components there as well.
+        densities = parameters[0].shape[1] * self.levels.numel() * (self.model.num_sets if self.distance == "kl" else 1)
+        rows = max(1, MAX_ELEMENTS // densities)
+        columns = (*parameters, marginal.mean, marginal.variance)
+        parts = zip(*(column.split(rows) for column in columns), strict=True)
+        return torch.cat([self._estimate(*part) for part in parts]).mT.reshape(shape)
+
+    def _estimate(self, mean: Tensor, shift: Tensor, noise: Tensor, threshold: Tensor, *marginal: Tensor) -> Tensor:
+        conditionals: Conditionals = SkewNormals(mean, shift, noise, threshold)
+        if not self.truncate:
+            conditionals = Normals(mean, noise)
+        elif self.conditional == "gaussian":
+            conditionals = Normals(*SkewNormals(mean, shift, noise, threshold).moments())
+        return ESTIMATORS[self.distance](conditionals, Mixture(Normals(*marginal)), self.levels)
+
+    def _predict(self, points: Tensor) -> Prediction:
+        if self.optima is not None:
+            return self.optima.predict(points)
+        mean, variance = self.model.marginals(points)
+        return Prediction(mean.mT, variance.mT, torch.zeros(1, 1, 1, dtype=torch.float64))
+
+    def _conditional(self, prediction: Prediction) -> SkewNormals:
+        """p(y|θ_m, ★_mn), its parameters `N x M x b` (the noise may be `M x 1`)."""
+        noise = self.model.noise_variance[:, None]
+        if self.optima is not None and self.condition_on == "location":
+            return below_optimum(prediction, self.optima.mean, self.optima.variance, noise)
+        mean, variance = prediction.mean, prediction.variance
+        if self.optima is not None:
+            mean, variance = self.optima.condition(prediction)
+        if not self.truncate:
+            return SkewNormals(mean, torch.zeros_like(mean), variance + noise, torch.zeros_like(mean))
+        # f = μ − σw with w ≥ −γ.
+        std = variance.sqrt()
+        threshold = (self.max_values - mean) / std
+        return SkewNormals(mean.expand_as(threshold), -std, noise, threshold)
+
+
+def _given(name: str, values: Tensor | None, condition_on: str) -> Tensor:
+    if values is None:
+        raise InputError(f"{name} is needed with condition_on '{condition_on}'.")
+    return values

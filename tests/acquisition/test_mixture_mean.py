@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import torch
+from acquisition_contract import AcquisitionContract, points, with_sets
+
+from scorebo.acquisition.mixture_mean import MixtureMean
+from tests.conftest import random_ensemble
+
+
+class TestMixtureMean(AcquisitionContract):
+    def build(self, model):
+        return MixtureMean(model)
+
+    def test_definition(self):
+        model, X = random_ensemble(10, dim=3), points(20, 3).unsqueeze(1)
+        expected = model.posterior(X).mixture_mean.flatten()
+        torch.testing.assert_close(MixtureMean(model)(X), expected, rtol=1e-11, atol=1e-11)
+
+    def test_a_single_set_does_not_disagree(self):
+        """A mean has a sign of its own; that of a single set is the set's."""
+        model, X = with_sets(random_ensemble(4), [2]), points(50, 2)
+        torch.testing.assert_close(MixtureMean(model)(X.unsqueeze(1)), model.marginals(X)[0][:, 0])
+
+
+def test_any_model_with_marginals_will_do():
+    class Plain(torch.nn.Module):
+        def marginals(self, X):
+            return torch.stack([X.sum(-1), 3 * X.sum(-1)], dim=-1), torch.ones(len(X), 2)
+
+    X = points(5, 2).unsqueeze(1)
+    torch.testing.assert_close(MixtureMean(Plain())(X), 2 * X.sum((-1, -2)))
