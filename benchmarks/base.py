@@ -21,7 +21,8 @@ and the file `configs/benchmark/sphere.yaml` (or one in a folder given with `--c
       total: 50
 
 A subclass with options of its own takes them as further keywords and passes the rest to `super().__init__`; bounds that
-depend on the options are set on `self` before that call.
+depend on the options are set on `self` before that call. A task that is another function for every seed overrides
+`for_seed`, which a run calls once, before anything else.
 """
 
 from __future__ import annotations
@@ -84,6 +85,13 @@ class Benchmark(ABC):
     @abstractmethod
     def evaluate_true(self, X: Tensor) -> Tensor:
         """Noiseless f at each row of X (`n x D`, own units): `n`, in the task's own units and sign."""
+
+    def for_seed(self, seed: int) -> Benchmark:
+        """The task that the run of this seed works on: itself, unless the function is another one for every seed.
+
+        Such a task returns a copy of itself with the seed's function and its `optimal_value`, all else the same.
+        """
+        return self
 
     def initial_design(self, seed: int) -> Tensor:
         """Scrambled Sobol points of this seed in the task's own units, `initial x D`."""

@@ -32,6 +32,7 @@ class BenchmarkContract:
     noise_std: ClassVar[float]
     initial: ClassVar[int]
     total: ClassVar[int]
+    maximize: ClassVar[bool] = False
     reference: ClassVar[Any]  # the function by an independent computation: D floats -> float
 
     @pytest.fixture
@@ -48,7 +49,7 @@ class BenchmarkContract:
         assert task.dim == len(self.bounds[0])
         assert task.bounds.dtype == torch.float64
         assert task.bounds.tolist() == self.bounds
-        assert task.maximize is False
+        assert task.maximize is self.maximize
 
     def test_values_match_an_independent_computation(self, task):
         X = torch.cat([task.bounds, uniform(task, 40)])

@@ -39,6 +39,24 @@ def test_the_smallest_class_is_a_whole_task():
     assert task.initial_design(1).shape == (3, 2)
 
 
+def test_every_seed_is_the_same_function_unless_the_task_says_otherwise():
+    class Shifted(Sphere):
+        shift = 0.0
+
+        def for_seed(self, seed):
+            task = Shifted(**OPTIONS)
+            task.shift = float(seed)
+            return task
+
+        def evaluate_true(self, X):
+            return super().evaluate_true(X) + self.shift
+
+    task = Sphere(**OPTIONS)
+    assert task.for_seed(3) is task
+    X = torch.tensor([[0.5, 2.0]])
+    assert [Shifted(**OPTIONS).for_seed(seed).evaluate_true(X).item() for seed in (1, 7)] == [5.25, 11.25]
+
+
 def test_noise_free_unless_told_otherwise():
     task = Sphere(name="sphere", initial=2, total=2)
     assert task.noise_std == 0.0
