@@ -1,4 +1,5 @@
 # make demo    a small active-learning comparison, from nothing to figures and a table
+# make demo-bo a small comparison of optimisers
 # make test    all tests
 # make speed   this project and BoTorch side by side
 # ARGS="..." is passed on: make test ARGS="tests/gp -x"
@@ -7,10 +8,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint types speed clean
+.PHONY: demo demo-bo test lint types speed clean
 
 demo: $(INSTALLED)
 	$(BIN)/python scripts/demo.py $(ARGS)
+
+demo-bo: $(INSTALLED)
+	$(BIN)/python scripts/demo.py --experiment demo_bo $(ARGS)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)

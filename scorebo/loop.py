@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ from scorebo.acquisition import Context, build_strategy
 from scorebo.config import instantiate, load_model
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import fit_gp
+from scorebo.regret import OptimisationMetrics, optimisation_metrics
 from scorebo.scaling import Scaling
 from scorebo.seeds import derive
 from scorebo.store import RunStore
@@ -37,7 +39,8 @@ class Run:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.seed: int = config["seed"]
         self.mcmc = config["mcmc"]
-        self.benchmark: Benchmark = instantiate("benchmark", config["benchmark"], expected=Benchmark)
+        task: Benchmark = instantiate("benchmark", config["benchmark"], expected=Benchmark)
+        self.benchmark = task.for_seed(self.seed)
         self.surrogate = load_model(config["model"])
         self.strategy = build_strategy(config["acquisition"], config["optimizer"])
         self.design = self.benchmark.initial_design(self.seed)
@@ -71,9 +74,11 @@ class Run:
             model = self._fit(scaling.to_unit(X), scaling.to_model(y), iteration)
         with _timed(seconds, "metrics"):
             quality = metrics.evaluate(model, self.benchmark, scaling, self.seed, iteration)
+            f = torch.tensor([record["f"] for record in before], dtype=torch.float64)
+            progress = optimisation_metrics(model, self.benchmark, scaling, X, y, f, self.seed, iteration)
         closing = iteration > self.benchmark.total
         observed: Record = {"x": None, "y": None, "f": None}
-        value = None
+        value, fallbacks = None, 0
         if not closing:
             with _timed(seconds, "acquisition"):
                 context = Context(
@@ -82,9 +87,12 @@ class Run:
                     task=self.benchmark.name,
                     seed=self.seed,
                     iteration=iteration,
+                    num_optima=self.mcmc["num_optima"] or Context.num_optima,
+                    num_features=self.mcmc["num_features"] or Context.num_features,
                 )
                 proposal = self.strategy.propose(context)
-            observed, value = self._observe(scaling.from_unit(proposal.x), iteration, seconds), proposal.value
+            observed = self._observe(scaling.from_unit(proposal.x), iteration, seconds)
+            value, fallbacks = proposal.value, proposal.num_fallbacks
         return {
             "iteration": iteration,
             "kind": "closing" if closing else "query",
@@ -94,7 +102,9 @@ class Run:
             "nlpd": quality.nlpd,
             "rmse": quality.rmse,
             "jittered_blocks": quality.jittered_blocks,
+            **progress.as_dict(),
             "acquisition_value": value,
+            "acquisition_fallbacks": fallbacks,
             "mcmc": None if model.diagnostics is None else model.diagnostics.as_dict(),
             "hyperparameters": {
                 name: getattr(model, name).tolist() for name in ("lengthscale", "outputscale", "noise", "mean")
@@ -131,7 +141,9 @@ _NO_MODEL: Record = dict.fromkeys(
         "nlpd",
         "rmse",
         "jittered_blocks",
+        *(field.name for field in dataclasses.fields(OptimisationMetrics)),
         "acquisition_value",
+        "acquisition_fallbacks",
         "mcmc",
         "hyperparameters",
         "noise_floor",

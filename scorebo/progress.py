@@ -17,7 +17,9 @@ def describe(record: Mapping[str, Any]) -> str:
     """The metrics of a record in a few words."""
     if record["negative_mll"] is None:
         return "initial design"
-    return f"negative MLL {record['negative_mll']:.3f}, RMSE {record['rmse']:.4g}"
+    regret = record.get("inference_regret")
+    text = f"negative MLL {record['negative_mll']:.3f}, RMSE {record['rmse']:.4g}"
+    return text if regret is None else f"{text}, regret {regret:.3g}"
 
 
 class Progress:

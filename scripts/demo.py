@@ -1,6 +1,7 @@
-"""A complete active-learning comparison in two minutes: run, store, draw, and print the numbers.
+"""A complete comparison in minutes: run, store, draw, and print the numbers.
 
-The runs are those of the experiment `demo` (configs/experiment/demo.yaml); started again, it finishes what is missing.
+The runs are those of an experiment with reduced budgets, `demo` (active learning) or `demo_bo` (optimisation); started
+again, it finishes what is missing.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from scorebo.store import RunStore, read_records
 def main() -> int:
     """Run the demo; 1 if a run failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=Path("results/demo"), metavar="DIR", help="where runs are kept")
+    parser.add_argument("--experiment", default="demo", help="name of the experiment config")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="where runs are kept (default: results/EXPERIMENT)")
     parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1), help="processes at a time")
     parser.add_argument("overrides", nargs="*", metavar="SETTING=VALUE", help="e.g. benchmark.total=10")
     options = parser.parse_args()
+    results = options.results or Path("results", options.experiment)
 
     try:
         check_integer("--workers", options.workers, 1)
-        configs = demo_configs(options.results, options.overrides)
+        configs = demo_configs(options.experiment, results, options.overrides)
     except InputError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2
@@ -40,14 +43,14 @@ def main() -> int:
     if failures:
         return 1
     print(f"\n{len(configs)} runs in {time.perf_counter() - began:.0f} s.\n")
-    report(options.results)
+    report(results, configs[0]["experiment"]["figures"])
     return 0
 
 
-def demo_configs(results: Path, overrides: list[str]) -> list[dict]:
+def demo_configs(name: str, results: Path, overrides: list[str]) -> list[dict]:
     """The resolved configuration of every run, seed by seed so that all methods advance together."""
-    common = ["experiment=demo", f"results={results}", *overrides]
-    experiment = compose([*common, "benchmark=gramacy1", "acquisition=sal_hr"]).experiment
+    common = [f"experiment={name}", f"results={results}", *overrides]
+    experiment = compose([*common, "benchmark=gramacy1", "acquisition=random"]).experiment
     return [
         as_dict(compose([*common, f"benchmark={benchmark}", f"acquisition={acquisition}", f"seed={seed}"]))
         for seed in range(1, experiment.seeds + 1)
@@ -81,18 +84,20 @@ def run_with_progress(configs: list[dict], workers: int) -> list[BaseException |
         return run_all(configs, workers, show)
 
 
-def report(results: Path) -> None:
-    """Draw both figures, write the table, and print the final values and where everything is."""
-    from scorebo.report import draw, format_summary
+def report(results: Path, figures: list[str]) -> None:
+    """Draw the figures, write the table, and print the final values and where everything is."""
+    from scorebo.report import OPTIMISATION_METRICS, draw, format_summary
     from scorebo.store import collect, write_table
 
     table = collect(results)
-    print(format_summary(table))
+    optimised = "bo-regret" in figures
+    print(format_summary(table, OPTIMISATION_METRICS) if optimised else format_summary(table))
     write_table(table, results / "table.csv")
-    for figure in ("al-mll", "al-rmse"):
-        draw(figure, table, results / f"{figure}.png")
+    paths = [results / f"{figure}.png" for figure in figures]
+    for figure, path in zip(figures, paths, strict=True):
+        draw(figure, table, path)
     print()
-    print(f"figures  {results / 'al-mll.png'}, {results / 'al-rmse.png'}")
+    print(f"figures  {', '.join(map(str, paths))}")
     print(f"table    {results / 'table.csv'}")
 
 

@@ -36,6 +36,7 @@ def test_wheel_runs_in_an_empty_folder(tmp_path):
         archive.extractall(site)
     assert "scorebo/configs/config.yaml" in names
     assert "benchmarks/active_learning.py" in names
+    assert "benchmarks/data/gp8_optima.json" in names
     assert not [name for name in names if name.startswith(("tests", "scripts", "results"))]
 
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"PYTHONPATH": str(site)}

@@ -13,10 +13,14 @@ import pandas as pd
 from scorebo.errors import InputError, check_choice
 from scorebo.report.curves import MIN_RUNS, curves, gaps
 from scorebo.report.ranking import TIME, ranking
+from scorebo.report.regrets import LOG, measured_rows, with_values
 from scorebo.report.render import FigureData, Line, Panel, render
 from scorebo.report.style import FORMATS, method_order, task_order, title
 from scorebo.report.table import choose_model, model_rows, require_values
 from scorebo.store.atomic import storage_errors, write_atomically
+
+# The MAP reference has a model of its own, and stands beside methods under another.
+OWN_MODELS = {"nei_map": "map"}
 
 
 @dataclass(frozen=True)
@@ -54,19 +58,36 @@ def active_learning(table: pd.DataFrame, *, metric: str, ylabel: str, log: bool)
     """One panel per task with mean ± one standard error, and the ranking where at least two methods share seeds."""
     rows, left_out = choose_model(model_rows(table, [metric]), preferred="al_lognormal")
     require_values(rows, metric)
+    return _comparison(rows, metric, ylabel, log, _model_notes(left_out))
+
+
+def optimisation(table: pd.DataFrame, *, metric: str, ylabel: str) -> FigureData:
+    """The same for a regret: its log10 per run, averaged over the runs and not made monotone."""
+    rows = measured_rows(table, [LOG + metric])
+    require_values(rows, metric)
+    rows, without = with_values(rows, metric)
+    rows, left_out = choose_model(rows, preferred="bo_lognormal", own=OWN_MODELS)
+    notes = [f"{title(task)}: left out, its optimum is not known." for task in without]
+    return _comparison(rows, LOG + metric, ylabel, False, notes + _model_notes(left_out))
+
+
+def _comparison(rows: pd.DataFrame, metric: str, ylabel: str, log: bool, notes: list[str]) -> FigureData:
     points = curves(rows, metric)
     panels = [
         Panel(title(task), "Number of observations", ylabel, _lines(points[points["benchmark"] == task]), log=log)
         for task in task_order(points["benchmark"].unique())
     ]
-    notes = [f"{title(task)}: runs under {', '.join(models)} left out." for task, models in left_out]
-    notes += gaps(rows, metric)
+    notes = notes + gaps(rows, metric)
     ranked = ranking(rows, metric)
     if ranked is not None:
         lines = tuple(Line(method, TIME, ranks, np.full_like(TIME, np.nan)) for method, ranks in ranked.ranks.items())
         panels.append(Panel("Ranking", "Run completed (%)", "Average rank", lines))
         notes += _ranking_notes(ranked.seeds, rows)
     return FigureData(tuple(panels), tuple(notes))
+
+
+def _model_notes(left_out: list[tuple[str, list[str]]]) -> list[str]:
+    return [f"{title(task)}: runs under {', '.join(models)} left out." for task, models in left_out]
 
 
 def _lines(points: pd.DataFrame) -> tuple[Line, ...]:
@@ -97,5 +118,9 @@ FIGURES = {
     "al-rmse": Figure(
         "RMSE on the active-learning tasks, and the methods' ranking",
         partial(active_learning, metric="rmse", ylabel="RMSE", log=True),
+    ),
+    "bo-regret": Figure(
+        "Log inference regret on the synthetic tasks, and the methods' ranking",
+        partial(optimisation, metric="inference_regret", ylabel="Log10 inference regret"),
     ),
 }

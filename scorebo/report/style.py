@@ -26,6 +26,13 @@ TASKS = {
     "branin_al": "Branin",
     "ishigami": "Ishigami",
     "hartmann6_al": "Hartmann-6",
+    "branin": "Branin",
+    "rosenbrock2": "Rosenbrock-2",
+    "hartmann3": "Hartmann-3",
+    "rosenbrock4": "Rosenbrock-4",
+    "hartmann4": "Hartmann-4",
+    "hartmann6": "Hartmann-6",
+    "gp8": "GP sample (8D)",
 }
 METHODS = {
     "qbmgp": MethodStyle("#009E73", "^"),
@@ -37,6 +44,20 @@ METHODS = {
     "sal_ws_mc": MethodStyle("#E69F00", "d", "--"),
     "sal_hr_mc": MethodStyle("#D55E00", "h", "--"),
     "balm": MethodStyle("#000000", "P"),
+    "jes": MethodStyle("#009E73", "<"),
+    "mes": MethodStyle("#E69F00", ">"),
+    "pes": MethodStyle("#CC79A7", "p"),
+    "nei": MethodStyle("#000000", "s"),
+    "nei_map": MethodStyle("#56B4E9", "X"),
+    "nei_plain": MethodStyle("#000000", "s", "--"),
+    "ucb": MethodStyle("#0072B2", "2", "-."),
+    "thompson": MethodStyle("#8C6D1F", "1", "-."),
+    # Wine red: no other method's colour, so that it can stand beside any of them.
+    "scorebo_hr": MethodStyle("#882255", "o"),
+    "scorebo_ws": MethodStyle("#E69F00", "d"),
+    "scorebo_kl": MethodStyle("#0072B2", "h"),
+    "scorebo_hr_mc": MethodStyle("#882255", "*", "--"),
+    "scorebo_ws_mc": MethodStyle("#E69F00", "D", "--"),
     "sobol": MethodStyle("#777777", "x", "--"),
     "random": MethodStyle("#777777", "+", ":"),
 }
@@ -89,11 +110,14 @@ def title(task: str) -> str:
 
 
 def label(method: str) -> str:
-    """A method's name in words: abbreviations in capitals, words as words, `_mc` as an addition."""
-    if method in ("sobol", "random"):
+    """A method's name in words: abbreviations in capitals, words as words, `_mc` and `_plain` as additions."""
+    if method in ("sobol", "random", "thompson"):
         return method.capitalize()
-    base = method.removesuffix("_mc")
-    return base.upper().replace("_", "-") + (" (MC)" if base != method else "")
+    base, addition = method, ""
+    for suffix, words in (("_mc", " (MC)"), ("_plain", " (plain)")):
+        if method.endswith(suffix):
+            base, addition = method.removesuffix(suffix), words
+    return base.upper().replace("_", "-").replace("SCOREBO", "SCoreBO") + addition
 
 
 def task_order(tasks: Iterable[str]) -> list[str]:

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import pandas as pd
 
+from scorebo.report.regrets import LOG, measured_rows
 from scorebo.report.style import label, method_order, task_order, title
-from scorebo.report.table import NAMES, RUN, model_rows
+from scorebo.report.table import NAMES, RUN
 
 METRICS = {"negative_mll": "Negative MLL", "rmse": "RMSE"}
+OPTIMISATION_METRICS = {
+    f"{LOG}inference_regret": "Log10 inference regret",
+    f"{LOG}simple_regret": "Log10 simple regret",
+    "best_observed": "Best observed",
+}
 
 
-def final_values(table: pd.DataFrame) -> pd.DataFrame:
+def final_values(table: pd.DataFrame, metrics: Mapping[str, str] = METRICS) -> pd.DataFrame:
     """The metrics of the last model of every run, averaged over the runs.
+
+    Args:
+        table: the tidy table.
+        metrics: which, and what they are called: `METRICS`, or `OPTIMISATION_METRICS` for runs that optimise.
 
     Returns:
         One row per benchmark, model and acquisition, in the paper's order: `seeds`; `observations_min` and
         `observations_max`, which differ where runs have not all ended; and for each metric `<metric>_mean`,
         `<metric>_se` (missing for one run) and `<metric>_runs` (runs with a value; a missing one is left out).
     """
-    rows = model_rows(table, list(METRICS))
+    rows = measured_rows(table, list(metrics))
     last = rows.groupby(RUN, as_index=False).tail(1)
     groups = last.groupby(NAMES)
     columns = {
@@ -28,7 +39,7 @@ def final_values(table: pd.DataFrame) -> pd.DataFrame:
         "observations_min": groups["num_observations"].min(),
         "observations_max": groups["num_observations"].max(),
     }
-    for metric in METRICS:
+    for metric in metrics:
         columns[f"{metric}_mean"] = groups[metric].mean()
         columns[f"{metric}_se"] = groups[metric].sem()
         columns[f"{metric}_runs"] = groups[metric].count()
@@ -40,18 +51,18 @@ def final_values(table: pd.DataFrame) -> pd.DataFrame:
     return ordered.drop(columns=["task_rank", "method_rank"])
 
 
-def format_summary(table: pd.DataFrame) -> str:
+def format_summary(table: pd.DataFrame, metrics: Mapping[str, str] = METRICS) -> str:
     """`final_values` as aligned text, with names in words; the model is named where a task has several."""
-    values = final_values(table)
+    values = final_values(table, metrics)
     several = bool((values.groupby("benchmark")["model"].nunique() > 1).any())
-    lines = [["Task", *(["Model"] if several else []), "Method", "Seeds", "Observations", *METRICS.values()]]
+    lines = [["Task", *(["Model"] if several else []), "Method", "Seeds", "Observations", *metrics.values()]]
     # The digits are those of the task's typical error, so that a column of a task can be read downwards.
-    digits = {m: values.groupby("benchmark")[f"{m}_se"].median().map(decimals).to_dict() for m in METRICS}
+    digits = {m: values.groupby("benchmark")[f"{m}_se"].median().map(decimals).to_dict() for m in metrics}
     for row in values.to_dict("records"):
         low, high = row["observations_min"], row["observations_max"]
         cells = [title(row["benchmark"]), *([row["model"]] if several else []), label(row["acquisition"])]
         cells += [str(row["seeds"]), f"{low}" if low == high else f"{low}–{high}"]
-        for metric in METRICS:
+        for metric in metrics:
             text = plus_minus(row[f"{metric}_mean"], row[f"{metric}_se"], digits[metric][row["benchmark"]])
             runs = row[f"{metric}_runs"]
             cells.append(text if runs in (0, row["seeds"]) else f"{text} (of {runs})")

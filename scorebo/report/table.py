@@ -7,7 +7,7 @@ they tell runs of one name apart; further columns are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -45,14 +45,22 @@ def require_values(rows: pd.DataFrame, metric: str) -> None:
         raise InputError(f"The table of results has no finite value of {metric}.")
 
 
-def choose_model(rows: pd.DataFrame, preferred: str) -> tuple[pd.DataFrame, list[tuple[str, list[str]]]]:
+def choose_model(
+    rows: pd.DataFrame, preferred: str, own: Mapping[str, str] | None = None
+) -> tuple[pd.DataFrame, list[tuple[str, list[str]]]]:
     """One model per benchmark: the only one, or `preferred` where there are several.
+
+    Args:
+        rows: of `model_rows`.
+        preferred: the figure's model.
+        own: acquisition -> the model that belongs to it; its runs under that model are kept beside the others.
 
     Returns:
         The rows that are kept, and for each benchmark from which some were left out their models.
     """
     kept, left_out = [], []
     for benchmark, part in rows.groupby("benchmark"):
+        part, apart = _split_own(part, own or {})
         models = sorted(part["model"].unique())
         if len(models) > 1:
             if preferred not in models:
@@ -62,8 +70,16 @@ def choose_model(rows: pd.DataFrame, preferred: str) -> tuple[pd.DataFrame, list
                 )
             left_out.append((str(benchmark), [model for model in models if model != preferred]))
             part = part[part["model"] == preferred]
-        kept.append(part)
-    return pd.concat(kept, ignore_index=True), left_out
+        kept += [part, apart]
+    return pd.concat(kept).sort_values(KEYS, ignore_index=True), left_out
+
+
+def _split_own(part: pd.DataFrame, own: Mapping[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of methods without a model of their own, and those of methods under theirs."""
+    apart = part["acquisition"].map(own) == part["model"]
+    # A method that has runs under its own model is not shown under another as well.
+    other = part["acquisition"].isin(part.loc[apart, "acquisition"]) & ~apart
+    return part[~apart & ~other], part[apart]
 
 
 def _numbers(column: pd.Series) -> pd.Series:

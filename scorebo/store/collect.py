@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 _WHO = ("benchmark", "model", "acquisition", "seed")
 _WHAT = ("iteration", "kind", "num_observations", "x")
-_FLOATS = ("y", "f", "negative_mll", "nlpd", "rmse", "acquisition_value")
+_OPTIMISATION = (
+    *("inference_regret", "in_sample_inference_regret", "simple_regret"),
+    *("best_observed", "inference_value", "optimum_violation"),
+)
+_FLOATS = ("y", "f", "negative_mll", "nlpd", "rmse", *_OPTIMISATION, "acquisition_value")
 _PHASES = ("fit", "metrics", "acquisition", "evaluate")
 
 

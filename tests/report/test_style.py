@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
-from report_tables import AL_METHODS, AL_TASKS
+from report_tables import AL_METHODS, AL_TASKS, BO_METHODS, BO_TASKS
 
 from scorebo.report.style import METHODS, SPARE, label, method_order, method_styles, task_order, title
 
@@ -15,6 +15,13 @@ from scorebo.report.style import METHODS, SPARE, label, method_order, method_sty
         ("sal_ws", "SAL-WS"),
         ("bald", "BALD"),
         ("sal_hr_mc", "SAL-HR (MC)"),
+        ("scorebo_hr", "SCoreBO-HR"),
+        ("scorebo_ws_mc", "SCoreBO-WS (MC)"),
+        ("nei", "NEI"),
+        ("nei_map", "NEI-MAP"),
+        ("nei_plain", "NEI (plain)"),
+        ("jes", "JES"),
+        ("thompson", "Thompson"),
         ("sobol", "Sobol"),
         ("random", "Random"),
         ("my_own", "MY-OWN"),
@@ -27,6 +34,9 @@ def test_methods_in_words(method, expected):
 def test_tasks_in_words():
     expected = ["Gramacy (1D)", "Higdon", "Gramacy (2D)", "Branin", "Ishigami", "Hartmann-6"]
     assert [title(task) for task in AL_TASKS] == expected
+    expected = ["Branin", "Rosenbrock-2", "Hartmann-3", "Rosenbrock-4", "Hartmann-4", "Hartmann-6"]
+    assert [title(task) for task in BO_TASKS] == expected
+    assert title("gp8") == "GP sample (8D)"
     assert title("my_task") == "My task"
 
 
@@ -73,8 +83,13 @@ def lab(color, vision):
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
+# The methods that share a figure.
+TOGETHER = [AL_METHODS, BO_METHODS, ["scorebo_hr", "nei", "sal_hr", "sobol"], ["scorebo_hr", "nei", "bald"]]
+
+
+@pytest.mark.parametrize("methods", TOGETHER, ids="-".join)
 @pytest.mark.parametrize("vision", VISION)
-def test_colours_of_the_papers_methods_stay_apart_for_every_reader(vision):
-    seen = {method: lab(METHODS[method].color, VISION[vision]) for method in AL_METHODS}
-    for one, other in itertools.combinations(AL_METHODS, 2):
+def test_colours_of_the_papers_methods_stay_apart_for_every_reader(vision, methods):
+    seen = {method: lab(METHODS[method].color, VISION[vision]) for method in methods}
+    for one, other in itertools.combinations(methods, 2):
         assert np.linalg.norm(seen[one] - seen[other]) > 12, (one, other)

@@ -1,0 +1,157 @@
+"""How far an optimisation run has come: regrets, the recommended point, and hyperparameters in the task's units."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from scorebo.acquisition.maximize import maximize
+from scorebo.acquisition.mixture_mean import MixtureMean
+from scorebo.gp import FullyBayesianGP
+from scorebo.scaling import Scaling
+from scorebo.seeds import derive
+
+if TYPE_CHECKING:
+    from benchmarks.base import Benchmark
+
+logger = logging.getLogger(__name__)
+
+# A value better than the optimum by more than this, relative to the larger of 1 and the optimum, is no rounding.
+VIOLATION = 1e-8
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimisationMetrics:
+    """Metrics of one iteration, in the task's units and sign; a regret is never negative.
+
+    Regrets and `optimum_violation` are None where the task's optimal value is not known.
+
+    Args:
+        inference_regret: of the point at which the mixture mean is best over the whole box.
+        in_sample_inference_regret: of the queried point at which the mixture mean is best.
+        simple_regret: of the best point queried, judged without noise.
+        best_observed: best noisy observation.
+        inference_value: noiseless value at the recommended point.
+        recommended_x: the point at which the mixture mean is best over the whole box.
+        optimum_violation: by how much a noiseless value is better than the optimal value, 0 where none is.
+    """
+
+    inference_regret: float | None
+    in_sample_inference_regret: float | None
+    simple_regret: float | None
+    best_observed: float
+    inference_value: float
+    recommended_x: list[float]
+    optimum_violation: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for a record."""
+        return dataclasses.asdict(self)
+
+
+def optimisation_metrics(
+    model: FullyBayesianGP,
+    benchmark: Benchmark,
+    scaling: Scaling,
+    X: Tensor,
+    y: Tensor,
+    f: Tensor,
+    seed: int,
+    iteration: int,
+) -> OptimisationMetrics:
+    """Judge what the model recommends and what the run has seen.
+
+    Args:
+        model: the ensemble fitted to the observations.
+        benchmark: the task, as `for_seed` gives it.
+        scaling: between the task's units and the model's.
+        X: `n x D`, the points queried, in the task's units.
+        y: `n`, their noisy observations.
+        f: `n`, their noiseless values.
+        seed: the run's seed.
+        iteration: the iteration; with the seed and the task's name it seeds the search.
+    """
+    mixture_mean = MixtureMean(model)
+    unit_box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, benchmark.dim)
+    queried = scaling.to_unit(X).clamp(0.0, 1.0)
+    with torch.no_grad():
+        means = mixture_mean(queried.unsqueeze(-2))
+    best_queried = int(means.argmax())
+    found, height = maximize(
+        mixture_mean,
+        unit_box,
+        seed=derive(benchmark.name, seed, "recommendation", iteration),
+        around=queried[best_queried],
+    )
+    # The search starts next to the points queried, not at them.
+    best = found[0] if height > means[best_queried] else queried[best_queried]
+    recommended = scaling.from_unit(best)
+    value = float(benchmark.evaluate_true(recommended.unsqueeze(0)))
+    # As the model maximises: a regret is how far below the optimum a value lies.
+    sign = 1.0 if benchmark.maximize else -1.0
+    optimum = None if benchmark.optimal_value is None else sign * benchmark.optimal_value
+    best_value = float((sign * f).max())
+
+    def regret(height: float) -> float | None:
+        return None if optimum is None else max(0.0, optimum - height)
+
+    return OptimisationMetrics(
+        inference_regret=regret(sign * value),
+        in_sample_inference_regret=regret(sign * float(f[best_queried])),
+        simple_regret=regret(best_value),
+        best_observed=sign * float((sign * y).max()),
+        inference_value=value,
+        recommended_x=recommended.tolist(),
+        optimum_violation=None if optimum is None else _violation(benchmark, optimum, max(sign * value, best_value)),
+    )
+
+
+def _violation(benchmark: Benchmark, optimum: float, best: float) -> float:
+    """By how much the best noiseless value beats the optimum, both to be maximised; 0 within rounding."""
+    excess = best - optimum
+    if excess <= VIOLATION * max(1.0, abs(optimum)):
+        return 0.0
+    logger.warning(
+        "Task '%s': a noiseless value is better than the optimal value %.10g by %.3g: its regrets are too small.",
+        benchmark.name,
+        benchmark.optimal_value,
+        excess,
+    )
+    return excess
+
+
+def in_task_units(
+    hyperparameters: Mapping[str, Any], output_std: float, bounds: Tensor | None = None
+) -> dict[str, Any]:
+    """Hyperparameters of a record in the task's own units.
+
+    Outputscale and noise are variances on the model's standardised scale: they are multiplied by `output_std`².
+    Lengthscales stay as they are, in units of the box's sides, the scale on which they are compared with one another;
+    with `bounds` they are also given in the units of each input.
+
+    Args:
+        hyperparameters: `lengthscale` `M x D`, `outputscale` `M`, `noise` `M`, lists or tensors; others are left out.
+        output_std: by which the outputs were divided.
+        bounds: `2 x D`, the task's box.
+
+    Returns:
+        `lengthscale`, `outputscale`, `noise` and, with bounds, `lengthscale_in_input_units`, as lists.
+    """
+    lengthscale, outputscale, noise = (
+        torch.as_tensor(hyperparameters[name], dtype=torch.float64) for name in ("lengthscale", "outputscale", "noise")
+    )
+    variance = output_std**2
+    result = {
+        "lengthscale": lengthscale.tolist(),
+        "outputscale": (variance * outputscale).tolist(),
+        "noise": (variance * noise).tolist(),
+    }
+    if bounds is not None:
+        sides = torch.as_tensor(bounds[1] - bounds[0], dtype=torch.float64)
+        result["lengthscale_in_input_units"] = (lengthscale * sides).tolist()
+    return result
