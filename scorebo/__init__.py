@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from scorebo.asktell import Optimizer, optimize
     from scorebo.config import load_benchmark
     from scorebo.inference import fit_gp
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "fit_gp", "load_benchmark"]
+__all__ = ["Optimizer", "__version__", "fit_gp", "load_benchmark", "optimize"]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,4 +26,8 @@ def __getattr__(name: str) -> Any:
         from scorebo.config import load_benchmark
 
         return load_benchmark
+    if name in ("Optimizer", "optimize"):
+        from scorebo import asktell
+
+        return getattr(asktell, name)
     raise AttributeError(f"module 'scorebo' has no attribute {name!r}")

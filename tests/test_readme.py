@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 # What the long commands are given so that they take seconds: the commands themselves stay as the README has them.
 ARGUMENTS = {
     "make demo": "benchmark.total=4 mcmc.warmup=8 mcmc.thinning=1 mcmc.num_sets=3 optimizer.raw_samples=32",
+    "make demo-bo": "benchmark.total=5 mcmc.warmup=8 mcmc.thinning=1 mcmc.num_sets=3 mcmc.num_features=64",
     "make test": "tests/test_seeds.py -p no:cacheprovider",
     "make speed": "--sizes 8 --warmup 4 --repeats 1",
 }

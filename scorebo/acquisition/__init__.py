@@ -3,6 +3,7 @@
 from scorebo.acquisition.baselines import BALD, BALM, BQBC, QBMGP
 from scorebo.acquisition.entropy_search import JES, MES
 from scorebo.acquisition.maximize import maximize
+from scorebo.acquisition.mixture_mean import MixtureMean
 from scorebo.acquisition.noisy_ei import noisy_expected_improvement
 from scorebo.acquisition.pes import PES
 from scorebo.acquisition.sal import SAL
@@ -22,6 +23,7 @@ __all__ = [
     "UCB",
     "Context",
     "Maximize",
+    "MixtureMean",
     "Proposal",
     "Random",
     "SCoreBO",

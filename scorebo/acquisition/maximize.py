@@ -8,6 +8,7 @@ from torch import Tensor
 
 from scorebo.acquisition.ascent import Array, ascend
 from scorebo.acquisition.starts import choose_starts, covering_points, nudged, points_around
+from scorebo.box import check_bounds
 from scorebo.errors import InputError, check_integer, check_number
 
 # Raw points evaluated at once: larger batches fall out of the cache.
@@ -43,7 +44,7 @@ def maximize(
     Returns:
         The best point found, `1 x D`, and its value, a scalar; never below the best raw point.
     """
-    bounds = _check_bounds(bounds)
+    bounds = check_bounds(bounds)
     for name, number in (("raw_samples", raw_samples), ("restarts", restarts), ("maxiter", maxiter)):
         check_integer(name, number, 1)
     check_integer("seed", seed, 0)
@@ -102,15 +103,6 @@ def _observed(acqf: AcquisitionFunction, bounds: Tensor) -> Tensor:
         return bounds[:0]
     points = inputs[0].detach().to(bounds).reshape(-1, *inputs[0].shape[-2:])[0]
     return points[((points >= bounds[0]) & (points <= bounds[1])).all(dim=-1)].unique(dim=0)
-
-
-def _check_bounds(bounds: Tensor) -> Tensor:
-    bounds = torch.as_tensor(bounds, dtype=torch.float64)
-    if bounds.ndim != 2 or len(bounds) != 2 or bounds.shape[1] == 0:
-        raise InputError(f"bounds must be 2 x D, lower and upper, got shape {tuple(bounds.shape)}.")
-    if not bool(bounds.isfinite().all()) or not bool((bounds[0] < bounds[1]).all()):
-        raise InputError(f"bounds must be finite with every lower below its upper, got {bounds.tolist()}.")
-    return bounds
 
 
 def _check_around(around: Tensor, bounds: Tensor) -> Tensor:

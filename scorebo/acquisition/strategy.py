@@ -7,6 +7,7 @@ no model at all.
 from __future__ import annotations
 
 import inspect
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.models.model import Model
 from hydra.utils import get_object
+from linear_operator.utils.warnings import NumericalWarning
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 from torch.quasirandom import SobolEngine
@@ -99,14 +101,22 @@ class Maximize(Strategy):
         coin = generator(context.task, context.seed, "exploit", context.iteration).random()
         exploit = coin < self.exploit_probability
         acquisition = MixtureMean(model) if exploit else self.factory(context)
-        x, value = maximize(
-            acquisition,
-            context.bounds,
-            seed=context.stream("acquisition"),
-            around=model.train_X[model.train_Y.argmax()],
-            **self.options,
-        )
+        with warnings.catch_warnings(record=True) as caught:
+            # BoTorch's acquisitions factorise posterior covariances; a jitter they had to add is counted, not printed.
+            warnings.simplefilter("always", NumericalWarning)
+            x, value = maximize(
+                acquisition,
+                context.bounds,
+                seed=context.stream("acquisition"),
+                around=model.train_X[model.train_Y.argmax()],
+                **self.options,
+            )
         fallbacks = getattr(acquisition, "num_fallbacks", 0)
+        for warning in caught:
+            if issubclass(warning.category, NumericalWarning):
+                fallbacks += 1
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         return Proposal(x.squeeze(0), None if exploit else float(value), fallbacks)
 
 

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from scorebo.errors import InputError, check_integer
+from scorebo.box import check_bounds
+from scorebo.errors import check_integer
 from scorebo.gp import FullyBayesianGP
 from scorebo.optima import _search
 from scorebo.optima.paths import PosteriorPaths, sample_paths
@@ -127,13 +128,3 @@ def raw_points(model: FullyBayesianGP, bounds: Tensor, count: int, seed: int) ->
     shared = torch.cat([cover, best + spread[0], observed]).expand(model.num_sets, -1, -1)
     raw = torch.cat([shared, believed.unsqueeze(-2) + spread[1]], dim=-2).clamp(0.0, 1.0)
     return torch.minimum(torch.maximum(lower + width * raw, bounds[0]), bounds[1])
-
-
-def check_bounds(bounds: Tensor, dim: int) -> Tensor:
-    """The box as `2 x D` in float64."""
-    bounds = torch.as_tensor(bounds, dtype=torch.float64).detach()
-    if bounds.shape != (2, dim):
-        raise InputError(f"bounds must be 2 x {dim}, lower and upper, got shape {tuple(bounds.shape)}.")
-    if not bool(bounds.isfinite().all()) or not bool((bounds[0] < bounds[1]).all()):
-        raise InputError(f"bounds must be finite with every lower below its upper, got {bounds.tolist()}.")
-    return bounds

@@ -1,0 +1,105 @@
+import json
+import math
+
+import pytest
+import torch
+
+import scorebo
+from scorebo.errors import InputError
+
+BOX = [[-1.0, 0.0], [2.0, 1.0]]
+FAST = ["mcmc.warmup=20", "mcmc.thinning=2", "mcmc.num_sets=4", "mcmc.num_optima=2", "mcmc.num_features=128"]
+
+
+def bowl(x):
+    return -float((x[0] - 0.5) ** 2 + (x[1] - 0.25) ** 2)
+
+
+def test_finds_the_top_of_a_bowl():
+    seen = []
+    result = scorebo.optimize(
+        bowl, BOX, budget=20, seed=1, settings=FAST, callback=lambda x, y, count: seen.append((x.tolist(), y, count))
+    )
+    assert [count for _, _, count in seen] == list(range(1, 21))
+    assert result.X.shape == (20, 2)
+    assert result.best_y == max(y for _, y, _ in seen)
+    assert bowl(result.recommended_x) > -0.05
+    assert torch.equal(result.best_x, result.X[int(result.y.argmax())])
+
+
+def test_minimises_on_request():
+    result = scorebo.optimize(lambda x: -bowl(x), BOX, "nei", 8, seed=1, maximize=False, settings=FAST)
+    assert result.best_y == float(result.y.min())
+
+
+def test_interrupted_optimisation_goes_on_as_if_nothing_had_happened(tmp_path):
+    options = {"budget": 8, "seed": 2, "settings": FAST}
+    expected = scorebo.optimize(bowl, BOX, **options)
+    calls = 0
+
+    def fragile(x):
+        nonlocal calls
+        calls += 1
+        if calls == 6:
+            raise RuntimeError("the machine is on fire")
+        return bowl(x)
+
+    file = tmp_path / "bowl.json"
+    with pytest.raises(InputError, match=r"RuntimeError: the machine is on fire\. 5 observations are in"):
+        scorebo.optimize(fragile, BOX, file=file, **options)
+    assert len(json.loads(file.read_text())["y"]) == 5
+    assert "on fire" in json.loads(file.read_text())["failures"][0]["reason"]
+    resumed = scorebo.optimize(fragile, BOX, file=file, **options)
+    assert torch.equal(resumed.X, expected.X)
+    assert torch.equal(resumed.y, expected.y)
+    assert calls == 9
+
+
+def test_ask_is_stable_and_tell_takes_any_point():
+    optimizer = scorebo.Optimizer(BOX, "ucb", seed=3, settings=FAST)
+    for _ in range(4):
+        x = optimizer.ask()
+        assert torch.equal(x, optimizer.ask())
+        optimizer.tell(x, bowl(x))
+    optimizer.tell([0.5, 0.25], 0.0)
+    assert optimizer.result().best_x.tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_value_that_is_no_number_is_noted_as_failed(tmp_path, bad):
+    optimizer = scorebo.Optimizer(BOX, file=tmp_path / "state.json", settings=FAST)
+    with pytest.raises(InputError, match="noted as failed"):
+        optimizer.tell(optimizer.ask(), bad)
+    assert len(scorebo.Optimizer(BOX, file=tmp_path / "state.json", settings=FAST).failures) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: scorebo.Optimizer([[1.0], [0.0]]), "every lower below its upper"),
+        (lambda: scorebo.Optimizer([[0.0], [math.inf]]), "must be finite"),
+        (lambda: scorebo.Optimizer([0.0, 1.0]), "2 x D"),
+        (lambda: scorebo.Optimizer(BOX, "scorebo"), "Unknown acquisition 'scorebo'. Did you mean"),
+        (lambda: scorebo.Optimizer(BOX, seed=-1), "seed must be"),
+        (lambda: scorebo.Optimizer(BOX, initial=1), "initial must be"),
+        (lambda: scorebo.optimize(bowl, BOX, budget=1), "budget must be"),
+        (lambda: scorebo.Optimizer(BOX).tell([5.0, 0.5], 1.0), "in the box"),
+        (lambda: scorebo.Optimizer(BOX).tell([0.5], 1.0), "2 coordinates"),
+        (lambda: scorebo.Optimizer(BOX).result(), "At least two observations"),
+        (lambda: scorebo.optimize(lambda x: 1.0, BOX, budget=4), "All 3 observations equal 1"),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_foreign_or_damaged_file_is_refused(tmp_path):
+    file = tmp_path / "state.json"
+    first = scorebo.Optimizer(BOX, seed=1, file=file, settings=FAST)
+    first.tell(first.ask(), 1.0)
+    with pytest.raises(InputError, match=r"other settings \(seed\)"):
+        scorebo.Optimizer(BOX, seed=2, file=file, settings=FAST)
+    file.write_text(file.read_text()[:-20])
+    with pytest.raises(InputError, match="cannot be read back"):
+        scorebo.Optimizer(BOX, seed=1, file=file, settings=FAST)
