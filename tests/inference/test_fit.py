@@ -1,4 +1,6 @@
 import logging
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -123,6 +125,23 @@ def test_known_hyperparameters_are_taken_as_they_are():
     assert gp.lengthscale.tolist() == [[pytest.approx(0.3, rel=1e-14), pytest.approx(2.0, rel=1e-14)]]
     assert float(gp.noise) == pytest.approx(0.05, rel=1e-14)
     assert gp.diagnostics.sampler == "known"
+
+
+def test_interrupt_stops_a_fit(monkeypatch):
+    """nutpie itself would take the interrupt for a wish to keep the draws made so far."""
+    evaluate, evaluations = LogDensity.__call__, 0
+
+    def interrupting(density, theta):
+        nonlocal evaluations
+        evaluations += 1
+        if evaluations == 500:
+            os.kill(os.getpid(), signal.SIGINT)
+        return evaluate(density, theta)
+
+    monkeypatch.setattr(LogDensity, "__call__", interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        scorebo.fit_gp(*data(), warmup=5000)
+    assert 500 <= evaluations < 20_000
 
 
 class TestFailingSampler:
