@@ -139,8 +139,13 @@ def test_interrupt_stops_a_fit(monkeypatch):
         return evaluate(density, theta)
 
     monkeypatch.setattr(LogDensity, "__call__", interrupting)
-    with pytest.raises(KeyboardInterrupt):
-        scorebo.fit_gp(*data(), warmup=5000)
+    # A process started in the background ignores interrupts, and so would this test.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            scorebo.fit_gp(*data(), warmup=5000)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert 500 <= evaluations < 20_000
 
 
