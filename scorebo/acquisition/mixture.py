@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from scorebo.acquisition.distances import moment_match
+from scorebo.acquisition import _mixture, _quantiles
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
-EPSILON = torch.finfo(torch.float64).eps
-MAX_STEPS = 200
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -48,54 +50,74 @@ class Mixture:
 
     def log_prob(self, y: Tensor) -> Tensor:
         """Log density of each mixture at its own points y `b x L`. `b x L`."""
-        return self.components.log_prob(y.unsqueeze(-2)).logsumexp(dim=-2) - math.log(self.size)
+        if self.size == 1:  # To the last bit that of its component: the two are at distance 0.
+            return self.components.log_prob(y.unsqueeze(-2)).squeeze(-2)
+        return _LogProb.apply(self.components.mean, self.components.variance, y)
 
     def quantile(self, u: Tensor) -> Tensor:
         """Quantiles of each mixture at the levels u `L`; gradients by implicit differentiation. `b x L`."""
-        y = self._solve(u)
-        if not torch.is_grad_enabled():
-            return y
-        # One Newton step at the root, of which only the derivative is kept (dy = −dF(y)/p(y)): its value is rounding.
-        cdf = normal_cdf(self.components.standardise(y.unsqueeze(-2))).mean(dim=-2)
-        density = self.log_prob(y).exp().detach()
-        # Where components are so far apart that no density is left between them, the quantile does not move.
-        step = -cdf / torch.where(density > 0, density, torch.inf)
-        return y + (step - step.detach())
+        if self.size == 1:
+            return self.components.quantile(u).squeeze(-2)
+        return _Quantile.apply(self.components.mean, self.components.variance, u)
 
-    @torch.no_grad()
-    def _solve(self, u: Tensor) -> Tensor:
-        """Newton's method on Φ⁻¹(F(y)) = Φ⁻¹(u), kept within a bracket. `b x L`.
 
-        On this scale F is a straight line for a normal and nearly one for a mixture of similar normals. The quantile
-        lies between the least and the greatest of the components', where min(F, 1−F) ≥ min(u, 1−u)/M: no underflow.
-        """
-        part = self.components
-        score = torch.special.ndtri(u)
-        # The smaller tail is computed, so that levels near 1 are as accurate as those near 0.
-        sign = torch.where(score > 0, -1.0, 1.0)
-        quantiles = part.quantile(u)
-        low, high = quantiles.amin(dim=-2), quantiles.amax(dim=-2)
-        y = Normals(*moment_match(part.mean, part.variance)).quantile(u).squeeze(-2).clamp(low, high)
-        result, rows = y.clone(), torch.arange(len(y))
-        for _ in range(MAX_STEPS):
-            z = part.standardise(y.unsqueeze(-2))
-            reached = sign * torch.special.ndtri(normal_cdf(sign * z).mean(dim=-2))
-            excess = reached - score
-            high, low = torch.where(excess > 0, y, high), torch.where(excess > 0, low, y)
-            slope = (normal_density(z) * part.variance.rsqrt().unsqueeze(-1)).mean(dim=-2) / normal_density(reached)
-            newton = y - excess / slope
-            inside = (newton > low) & (newton < high)
-            # Convergence is quadratic: the step from an excess this small is the last one.
-            done = (excess.abs() <= 1e-9) | (high - low <= 2.0 * EPSILON * torch.maximum(low.abs(), high.abs()))
-            y = torch.where(inside, newton, torch.where(done, y, 0.5 * (low + high)))
-            result[rows] = y
-            left = ~done.all(dim=-1)
-            if not bool(left.any()):
-                break
-            if not bool(left.all()):
-                rows, y, low, high = rows[left], y[left], low[left], high[left]
-                part = Normals(part.mean[left], part.variance[left])
-        return result
+def affinity_deficit(normals: Normals, y: Tensor, log_density: Tensor) -> Tensor:
+    """mean_ℓ (1 − √(q(y_ℓ)/p(y_ℓ))) of C normals q, from the log density of p at its own points y `b x L`. `b x C`."""
+    return _AffinityDeficit.apply(normals.mean, normals.variance, y, log_density)
+
+
+class _LogProb(torch.autograd.Function):
+    """`_mixture.log_prob` of means and variances `b x M` at y `b x L`."""
+
+    @staticmethod
+    def forward(context: Any, mean: Tensor, variance: Tensor, y: Tensor) -> Tensor:
+        arrays = _arrays(mean, 1.0 / variance, y)
+        log_density = _mixture.log_prob(*arrays)
+        context.arrays = (*arrays, log_density)
+        return torch.from_numpy(log_density)
+
+    @staticmethod
+    def backward(context: Any, *weight: Tensor) -> tuple[Tensor, ...]:
+        return _tensors(_mixture.log_prob_gradient(*context.arrays, *_arrays(*weight)))
+
+
+class _AffinityDeficit(torch.autograd.Function):
+    """`_mixture.affinity_deficits` of means and variances `b x C` at y and log densities `b x L`."""
+
+    @staticmethod
+    def forward(context: Any, mean: Tensor, variance: Tensor, y: Tensor, log_density: Tensor) -> Tensor:
+        context.arrays = _arrays(mean, 1.0 / variance, y, log_density)
+        return torch.from_numpy(_mixture.affinity_deficits(*context.arrays))
+
+    @staticmethod
+    def backward(context: Any, *weight: Tensor) -> tuple[Tensor, ...]:
+        return _tensors(_mixture.affinity_deficits_gradient(*context.arrays, *_arrays(*weight)))
+
+
+class _Quantile(torch.autograd.Function):
+    """`_quantiles.quantiles` of means and variances `b x M` at the levels u `L`."""
+
+    @staticmethod
+    def forward(context: Any, mean: Tensor, variance: Tensor, u: Tensor) -> Tensor:
+        score, order = torch.special.ndtri(u).sort()
+        moments = _arrays(mean, 1.0 / variance)
+        y = torch.from_numpy(_quantiles.quantiles(*moments, *_arrays(score)))[:, order.argsort()]
+        context.arrays = (*moments, *_arrays(y))
+        return y
+
+    @staticmethod
+    def backward(context: Any, *weight: Tensor) -> tuple[Tensor | None, ...]:
+        log_density = _mixture.log_prob(*context.arrays)
+        gradients = _quantiles.quantiles_gradient(*context.arrays, log_density, *_arrays(*weight))
+        return *_tensors(gradients), None
+
+
+def _arrays(*tensors: Tensor) -> tuple[Array, ...]:
+    return tuple(tensor.detach().contiguous().numpy() for tensor in tensors)
+
+
+def _tensors(arrays: tuple[Array, ...]) -> tuple[Tensor, ...]:
+    return tuple(torch.from_numpy(array) for array in arrays)
 
 
 def normal_cdf(z: Tensor) -> Tensor:

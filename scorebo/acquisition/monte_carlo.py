@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from scorebo.acquisition.distances import root
-from scorebo.acquisition.mixture import Mixture
+from scorebo.acquisition.mixture import Mixture, Normals, affinity_deficit
 
 
 class Conditionals(Protocol):
@@ -32,7 +32,10 @@ class Conditionals(Protocol):
 def hellinger(conditionals: Conditionals, mixture: Mixture, u: Tensor) -> Tensor:
     """√(1 − mean_ℓ √(q(y_ℓ)/p(y_ℓ))), y_ℓ from p: every component's quantiles at its own levels u `M x L`. `b x C`."""
     y = mixture.components.quantile(u).flatten(start_dim=-2)
-    log_ratio = conditionals.log_prob(y.unsqueeze(-2)) - mixture.log_prob(y).unsqueeze(-2)
+    log_mixture = mixture.log_prob(y)
+    if isinstance(conditionals, Normals) and mixture.size > 1:  # A single component's own density is torch's.
+        return root(affinity_deficit(conditionals, y, log_mixture))
+    log_ratio = conditionals.log_prob(y.unsqueeze(-2)) - log_mixture.unsqueeze(-2)
     return root(-(0.5 * log_ratio).expm1().mean(dim=-1))
 
 

@@ -81,9 +81,7 @@ class SAL(PredictiveAcquisition):
             return distance(mean, variance, *moment_match(mean, variance))
         batch_shape, num_sets = mean.shape[:-1], mean.shape[-1]
         mean, variance = mean.reshape(-1, num_sets), variance.reshape(-1, num_sets)
-        # "kl" has its own samples for each conditional, "hellinger" for each component: M² densities a level.
-        densities = num_sets if self.distance == "wasserstein" else num_sets**2
-        rows = max(1, MAX_ELEMENTS // (densities * self.levels.shape[-1]))
+        rows = max(1, MAX_ELEMENTS // (num_sets * self.levels.shape[-1]))
         parts = zip(mean.split(rows), variance.split(rows), strict=True)
         return torch.cat([self._estimate(*part) for part in parts]).reshape(*batch_shape, num_sets)
 

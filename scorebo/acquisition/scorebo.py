@@ -123,9 +123,7 @@ class SCoreBO(PointAcquisition):
             return DISTANCES[self.distance](*conditional.moments(), mean.squeeze(-1), variance.squeeze(-1))
         shape = conditional.mean.shape
         parameters = [part.expand(shape).flatten(end_dim=1).mT for part in conditional.parameters]
-        # A density for each conditional at each level; "kl" needs those of the components there as well.
-        densities = parameters[0].shape[1] * self.levels.numel() * (self.model.num_sets if self.distance == "kl" else 1)
-        rows = max(1, MAX_ELEMENTS // densities)
+        rows = max(1, MAX_ELEMENTS // (parameters[0].shape[1] * self.levels.numel()))
         columns = (*parameters, marginal.mean, marginal.variance)
         parts = zip(*(column.split(rows) for column in columns), strict=True)
         return torch.cat([self._estimate(*part) for part in parts]).mT.reshape(shape)

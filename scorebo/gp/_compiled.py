@@ -8,60 +8,9 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
+from scorebo._vectorised import exp
 from scorebo.gp._sweep import invert
-
-MATERN52 = 0
-RBF = 1
-
-
-@intrinsic
-def _float_bits(typing_context, bits):  # type: ignore[no-untyped-def]  # numba's own calling convention
-    """The double whose bit pattern is this integer."""
-
-    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.int64), generate
-
-
-@intrinsic
-def _integer_bits(typing_context, value):  # type: ignore[no-untyped-def]
-    """The bit pattern of a double."""
-
-    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        return builder.bitcast(args[0], ir.IntType(64))
-
-    return types.int64(types.float64), generate
-
-
-_SHIFT = 6755399441055744.0  # 1.5·2⁵²: adding a whole number puts it into the low bits of the double
-
-
-@numba.njit(inline="always")
-def _exp(x: float) -> float:
-    """eˣ for −708 < x ≤ 0 to 2e-16, in arithmetic that the compiler vectorises (the library call is not)."""
-    whole = np.floor(x * 1.4426950408889634 + 0.5)
-    rest = (x - whole * 0.6931471803691238) - whole * 1.9082149292705877e-10
-    # Taylor's series to degree 13, by Horner's rule; a loop over a tuple of coefficients would not be unrolled.
-    series = rest * (1.0 / 6227020800.0) + 1.0 / 479001600.0
-    series = series * rest + 1.0 / 39916800.0
-    series = series * rest + 1.0 / 3628800.0
-    series = series * rest + 1.0 / 362880.0
-    series = series * rest + 1.0 / 40320.0
-    series = series * rest + 1.0 / 5040.0
-    series = series * rest + 1.0 / 720.0
-    series = series * rest + 1.0 / 120.0
-    series = series * rest + 1.0 / 24.0
-    series = series * rest + 1.0 / 6.0
-    series = series * rest + 0.5
-    series = series * rest + 1.0
-    series = series * rest + 1.0
-    power = _float_bits((_integer_bits(whole + _SHIFT) << 52) + 4607182418800017408)
-    return series * power
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -79,7 +28,7 @@ def pack_squares(X: np.ndarray) -> np.ndarray:
     return squares
 
 
-# No reassociation here: it would fold the two-part constant of the range reduction in `_exp`.
+# No reassociation here: it would fold the two-part constant of the range reduction in `exp`.
 @numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
 def _correlations(kernel, squares, precision, correlation, slope):  # type: ignore[no-untyped-def]
     """Correlation of every pair, and its slope −2·∂correlation/∂r², from which all lengthscale gradients follow."""
@@ -93,58 +42,14 @@ def _correlations(kernel, squares, precision, correlation, slope):  # type: igno
     if kernel == 0:
         for p in range(pairs):
             scaled = np.sqrt(5.0 * slope[p])
-            decay = _exp(-min(scaled, 700.0))
+            decay = exp(-min(scaled, 700.0))
             correlation[p] = (1.0 + scaled + scaled * scaled / 3.0) * decay
             slope[p] = (5.0 / 3.0) * (1.0 + scaled) * decay
     else:
         for p in range(pairs):
-            decay = _exp(-min(0.5 * slope[p], 700.0))
+            decay = exp(-min(0.5 * slope[p], 700.0))
             correlation[p] = decay
             slope[p] = decay
-
-
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
-def covariances(kernel, X1, X2, precision, outputscale):  # type: ignore[no-untyped-def]
-    """Covariance of every pair of points under every set, where no derivative is wanted.
-
-    Args:
-        kernel: MATERN52 or RBF.
-        X1: `B x n1 x D`.
-        X2: `B x n2 x D`, or `1 x n2 x D` for all batches.
-        precision: `M x D`, squared inverse lengthscales.
-        outputscale: `M`.
-
-    Returns:
-        `B x M x n1 x n2`.
-    """
-    batches, n1, dim = X1.shape
-    n2 = X2.shape[1]
-    sets = precision.shape[0]
-    result = np.empty((batches, sets, n1, n2))
-    columns = np.empty((dim, n2))
-    for batch in range(batches):
-        if batch == 0 or X2.shape[0] > 1:
-            columns[:] = X2[batch].T
-        for m in range(sets):
-            for i in range(n1):
-                row = result[batch, m, i]
-                row[:] = 0.0
-                for d in range(dim):
-                    weight = precision[m, d]
-                    value = X1[batch, i, d]
-                    column = columns[d]
-                    for j in range(n2):
-                        difference = value - column[j]
-                        row[j] += weight * (difference * difference)
-                scale = outputscale[m]
-                if kernel == 0:
-                    for j in range(n2):
-                        scaled = np.sqrt(5.0 * row[j])
-                        row[j] = scale * (1.0 + scaled + scaled * scaled / 3.0) * _exp(-min(scaled, 700.0))
-                else:
-                    for j in range(n2):
-                        row[j] = scale * _exp(-min(0.5 * row[j], 700.0))
-    return result
 
 
 @numba.njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
@@ -152,7 +57,7 @@ def log_likelihood(kernel, squares, y, parameters, noise_floor, gradient):  # ty
     """Log marginal likelihood of one exact GP.
 
     Args:
-        kernel: MATERN52 or RBF.
+        kernel: its code in `_covariances`.
         squares: `D x n(n−1)/2` from `pack_squares`.
         y: `n`.
         parameters: `D + 3`: log lengthscales, log outputscale, log noise variance, mean.

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from scipy.special import gammaincinv
 from torch import Tensor
 
 from scorebo.errors import InputError, check_choice
-from scorebo.gp import _compiled
+from scorebo.gp import _covariances
 
 # Elements of the pairwise difference tensor held at once (64 MB); larger products of points are done in slices.
 MAX_PAIRWISE = 8_000_000
@@ -27,7 +28,7 @@ class Kernel(ABC):
     """Covariance k(x, x') = outputscale · correlation(r²)."""
 
     name: ClassVar[str]
-    compiled: ClassVar[int | None] = None  # its code in `_compiled`, where it has one
+    compiled: ClassVar[int | None] = None  # its code in `_covariances`, where it has one
 
     @abstractmethod
     def correlation(self, squared_distance: Tensor) -> Tensor:
@@ -56,26 +57,44 @@ class Kernel(ABC):
         Returns:
             `batch x M x n1 x n2`.
         """
-        arguments = (X1, X2, lengthscale, outputscale)
-        differentiated = torch.is_grad_enabled() and any(argument.requires_grad for argument in arguments)
-        if self.compiled is not None and not differentiated:
-            return self._compiled_covariance(*arguments)
-        squared_distance = scaled_squared_distance(X1, X2, lengthscale)
-        return outputscale[:, None, None] * self.correlation(squared_distance)
+        by_hyperparameters = lengthscale.requires_grad or outputscale.requires_grad
+        by_shared_points = X2.requires_grad and X2.shape[:-2] != X1.shape[:-2]
+        if self.compiled is None or (torch.is_grad_enabled() and (by_hyperparameters or by_shared_points)):
+            squared_distance = scaled_squared_distance(X1, X2, lengthscale)
+            return outputscale[:, None, None] * self.correlation(squared_distance)
+        return _Covariances.apply(self.compiled, X1, X2, lengthscale, outputscale)
 
-    def _compiled_covariance(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
-        """The same values in one pass over memory; torch's ten passes cost several times as much."""
+
+class _Covariances(torch.autograd.Function):
+    """The compiled covariances, differentiable by the points."""
+
+    @staticmethod
+    def forward(context: Any, kernel: int, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         batch = torch.broadcast_shapes(X1.shape[:-2], X2.shape[:-2])
         left = X1.expand(*batch, *X1.shape[-2:]).reshape(-1, *X1.shape[-2:])
         right = X2 if X2.ndim == 2 else X2.expand(*batch, *X2.shape[-2:])
-        values = _compiled.covariances(
-            self.compiled,
+        context.arrays = (
+            kernel,
             left.detach().contiguous().numpy(),
             right.reshape(-1, *X2.shape[-2:]).detach().contiguous().numpy(),
             lengthscale.detach().pow(-2).contiguous().numpy(),
             outputscale.detach().contiguous().numpy(),
         )
-        return torch.from_numpy(values).reshape(*batch, *values.shape[1:])
+        context.shapes = (batch, X1.shape, X2.shape)
+        values = _covariances.covariances(*context.arrays)
+        return torch.from_numpy(values.reshape(*batch, *values.shape[1:]))
+
+    @staticmethod
+    def backward(context: Any, *weights: Tensor) -> tuple[Tensor | None, ...]:
+        batch, shape1, shape2 = context.shapes
+        right = context.arrays[2]
+        by_X2 = np.zeros_like(right if context.needs_input_grad[2] else right[:0])
+        weight = weights[0].reshape(-1, *weights[0].shape[-3:]).contiguous().numpy()
+        by_X1 = torch.from_numpy(_covariances.covariances_gradient(*context.arrays, weight, by_X2))
+        # The derivatives by a point that serves several batches add up.
+        first = by_X1.reshape(*batch, *shape1[-2:]).sum_to_size(shape1)
+        second = torch.from_numpy(by_X2).reshape(shape2) if context.needs_input_grad[2] else None
+        return None, first, second, None, None
 
 
 def scaled_squared_distance(X1: Tensor, X2: Tensor, lengthscale: Tensor) -> Tensor:
@@ -95,7 +114,7 @@ class Matern52(Kernel):
     """Matérn with smoothness 5/2: (1 + √5 r + 5r²/3) exp(−√5 r)."""
 
     name: ClassVar[str] = "matern52"
-    compiled: ClassVar[int | None] = _compiled.MATERN52
+    compiled: ClassVar[int | None] = _covariances.MATERN52
 
     def correlation(self, squared_distance: Tensor) -> Tensor:
         # The derivative by r² is finite at 0, that of the root is not: below the clamp the slope is cut to the exact 0.
@@ -115,7 +134,7 @@ class RBF(Kernel):
     """Squared exponential: exp(−r²/2)."""
 
     name: ClassVar[str] = "rbf"
-    compiled: ClassVar[int | None] = _compiled.RBF
+    compiled: ClassVar[int | None] = _covariances.RBF
 
     def correlation(self, squared_distance: Tensor) -> Tensor:
         return (-0.5 * squared_distance).exp()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from scorebo.gp._compiled import _exp
+from scorebo._vectorised import exp
 
 BLOCK = 256
 
@@ -101,13 +101,13 @@ def _radial(kernel, distance, correlation, slope, bend, size):  # type: ignore[n
     if kernel == 0:
         for i in range(size):
             scaled = np.sqrt(5.0 * distance[i])
-            decay = _exp(-min(scaled, 700.0))
+            decay = exp(-min(scaled, 700.0))
             correlation[i] = (1.0 + scaled + scaled * scaled / 3.0) * decay
             slope[i] = (5.0 / 3.0) * (1.0 + scaled) * decay
             bend[i] = (25.0 / 3.0) * decay
     else:
         for i in range(size):
-            decay = _exp(-min(0.5 * distance[i], 700.0))
+            decay = exp(-min(0.5 * distance[i], 700.0))
             correlation[i] = decay
             slope[i] = decay
             bend[i] = decay

@@ -7,7 +7,7 @@ import torch
 
 from scorebo.config import load_model
 from scorebo.errors import InputError
-from scorebo.gp import LogDensity, _compiled
+from scorebo.gp import LogDensity
 from scorebo.gp.priors import Prior
 
 MODELS = ["al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch"]
@@ -109,14 +109,6 @@ def test_constrain_puts_known_values_back():
     np.testing.assert_allclose(sets["noise"], [0.1, 0.2])
     assert sets["outputscale"].tolist() == [1.0, 1.0]
     assert sets["mean"].tolist() == [0.0, 0.0]
-
-
-def test_compiled_exponential():
-    x = -np.concatenate([np.linspace(0, 1, 1001), np.geomspace(1, 699, 1001)])
-    squares = (2.0 * -x)[None]
-    correlation, slope = np.empty(len(x)), np.empty(len(x))
-    _compiled._correlations(_compiled.RBF, squares, np.ones(1), correlation, slope)
-    np.testing.assert_allclose(correlation, np.exp(x), rtol=1e-15)
 
 
 def test_kernel_without_a_compiled_density_is_refused():

@@ -35,12 +35,33 @@ class KernelContract:
         for b in range(4):
             torch.testing.assert_close(batched[b], self.kernel(X1[b], X2, LENGTHSCALE, OUTPUTSCALE))
 
-    def test_compiled_and_differentiable_values_agree(self):
+    def by_autograd(self, X1, X2):
+        """The covariances as PyTorch computes them: what is compiled is not differentiable by lengthscales."""
+        return self.kernel(X1, X2, LENGTHSCALE.clone().requires_grad_(), OUTPUTSCALE)
+
+    def test_compiled_values_agree_with_autograd(self):
         X1, X2 = self.points(3, 6), self.points(3, 5)
         compiled = self.kernel(X1, X2, LENGTHSCALE, OUTPUTSCALE)
-        differentiable = self.kernel(X1.requires_grad_(), X2, LENGTHSCALE, OUTPUTSCALE)
-        assert differentiable.requires_grad
-        torch.testing.assert_close(compiled, differentiable.detach(), rtol=1e-12, atol=0)
+        torch.testing.assert_close(compiled, self.by_autograd(X1, X2).detach(), rtol=1e-12, atol=0)
+
+    @pytest.mark.parametrize("shapes", [((6,), (5,)), ((3, 6), (5,)), ((2, 3, 6), (2, 3, 5)), ((3, 1), (1,))])
+    def test_compiled_gradients_agree_with_autograd(self, shapes):
+        X1, X2 = (self.points(*shape).requires_grad_() for shape in shapes)
+        differentiated = (X1, X2) if X1.ndim == X2.ndim else (X1,)
+        covariances = [
+            self.kernel(X1, X2 if len(differentiated) == 2 else X2.detach(), LENGTHSCALE, OUTPUTSCALE),
+            self.by_autograd(X1, X2),
+        ]
+        weight = torch.randn(covariances[0].shape, dtype=torch.float64)
+        ours, theirs = (torch.autograd.grad((weight * k).sum(), differentiated) for k in covariances)
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)
+
+    def test_gradient_by_one_set_of_points_as_both(self):
+        X = self.points(2, 6).requires_grad_()
+        weight = torch.randn(2, 2, 6, 6, dtype=torch.float64)
+        compiled, autograd = self.kernel(X, X, LENGTHSCALE, OUTPUTSCALE), self.by_autograd(X, X)
+        ours, theirs = (torch.autograd.grad((weight * k).sum(), X) for k in (compiled, autograd))
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)
 
     def test_outputscale_on_the_diagonal(self):
         X = self.points(6)
