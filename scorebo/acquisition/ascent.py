@@ -29,6 +29,8 @@ NEIGHBOUR_DISTANCE = 0.2
 CONTRACTION = 0.5
 # Longest step in any coordinate: a longer one leaves the hill.
 LONGEST_STEP = 0.25
+# A quasi-Newton step of which only this fraction could be taken was far too long.
+SHORT_STEP = 0.2
 RELATIVE_TOLERANCE = 1e-10
 TINY = 1e-300
 
@@ -107,8 +109,10 @@ def _aim(starts: _Starts) -> None:
     free = _free(starts)
     direction = free * (starts.inverse_hessian @ (free * starts.gradient)[:, :, None])[:, :, 0]
     longest = np.abs(direction).max(axis=-1, keepdims=True)
-    starts.predicted = 0.5 * (starts.gradient * direction).sum(axis=-1)
-    starts.direction = direction * (LONGEST_STEP / np.maximum(longest, LONGEST_STEP))
+    shorter = LONGEST_STEP / np.maximum(longest, LONGEST_STEP)
+    # The rise of the quadratic model, along as much of the step as is taken.
+    starts.direction = direction * shorter
+    starts.predicted = (1.0 - 0.5 * shorter[:, 0]) * (starts.gradient * starts.direction).sum(axis=-1)
 
 
 def _worth_continuing(starts: _Starts, best: float, maxiter: int) -> NDArray[np.bool_]:
@@ -136,8 +140,9 @@ def _advance(starts: _Starts, trial: Array, value: Array, gradient: Array) -> No
     taken = usable & (rise >= 1e-4 * slope) & (slope > 0)
     # The top of the parabola through both values and the slope, kept between a tenth and a half of the step.
     fall = np.where(usable & (slope > rise), slope - rise, np.inf)
-    starts.step = np.where(taken, 1.0, starts.step * np.clip(0.5 * slope / fall, 0.1, 0.5))
-    concave = _learn(starts, moved, np.where(usable[:, None], gradient, 0.0), taken)
+    tried = starts.step
+    starts.step = np.where(taken, 1.0, tried * np.clip(0.5 * slope / fall, 0.1, 0.5))
+    concave = _learn(starts, moved, np.where(usable[:, None], gradient, 0.0), taken, tried)
     # What a climb through a convex region will gain cannot be told from its last step.
     starts.gain = np.where(taken, np.where(concave, rise, np.inf), starts.gain)
     starts.x = np.where(taken[:, None], trial, starts.x)
@@ -146,7 +151,7 @@ def _advance(starts: _Starts, trial: Array, value: Array, gradient: Array) -> No
     starts.taken = starts.taken + taken
 
 
-def _learn(starts: _Starts, moved: Array, gradient: Array, taken: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _learn(starts: _Starts, moved: Array, gradient: Array, taken: NDArray[np.bool_], step: Array) -> NDArray[np.bool_]:
     """BFGS update of the inverse Hessian of −f, in the free coordinates, by the steps taken.
 
     Returns:
@@ -159,7 +164,9 @@ def _learn(starts: _Starts, moved: Array, gradient: Array, taken: NDArray[np.boo
     concave = curvature > 1e-10 * np.sqrt((moved * moved).sum(axis=-1) * length)
     update = taken & concave
     safe = np.where(update, curvature, 1.0)
-    inverse = starts.inverse_hessian
+    # A step that had to be cut this much says that the scale was wrong in every direction.
+    scale_down = np.where(taken & (step < SHORT_STEP), step, 1.0)
+    inverse = scale_down[:, None, None] * starts.inverse_hessian
     # The first pair sets the scale, which the first step only guessed.
     first = update & (starts.taken == 0)
     if first.any():

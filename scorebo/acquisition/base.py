@@ -1,4 +1,4 @@
-"""What the ensemble's acquisitions have in common: a score of the M predictive normals at a point."""
+"""What the ensemble's acquisitions have in common: they look at one point, many of them at its M predictive normals."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from scorebo.errors import InputError
 from scorebo.gp import FullyBayesianGP
 
 
-class PredictiveAcquisition(AcquisitionFunction):
-    """A function of the means and variances of the noisy observation y at x under each hyperparameter set.
+class PointAcquisition(AcquisitionFunction):
+    """An acquisition function of one point of the ensemble.
 
     Args:
         model: the ensemble, or a fitted BoTorch fully Bayesian GP, which is lifted into one.
@@ -27,13 +27,23 @@ class PredictiveAcquisition(AcquisitionFunction):
 
     @t_batch_mode_transform(expected_q=1)
     def forward(self, X: Tensor) -> Tensor:
-        """Acquisition values `b` at X `b x 1 x D`."""
-        mean, variance = self.model.marginals(X.squeeze(-2), observation_noise=True)
-        return self.score(mean, variance)
+        """Acquisition values `batch` at X `batch x 1 x D`."""
+        return self.evaluate(X.reshape(-1, X.shape[-1])).reshape(X.shape[:-2])
+
+    @abstractmethod
+    def evaluate(self, points: Tensor) -> Tensor:
+        """Acquisition values `b` at points `b x D`."""
+
+
+class PredictiveAcquisition(PointAcquisition):
+    """A function of the means and variances of the noisy observation y at x under each hyperparameter set."""
+
+    def evaluate(self, points: Tensor) -> Tensor:
+        return self.score(*self.model.marginals(points, observation_noise=True))
 
     @abstractmethod
     def score(self, mean: Tensor, variance: Tensor) -> Tensor:
-        """Acquisition values `batch` from the moments of y under each set, each `batch x M`."""
+        """Acquisition values `b` from the moments of y under each set, each `b x M`."""
 
 
 def as_ensemble(model: Model) -> Model:

@@ -7,16 +7,12 @@ With c(x) the posterior covariance of f(x) and f(x*), and μ*, v* the posterior 
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import NamedTuple
 
 import torch
-from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.models.model import Model
-from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
-from scorebo.acquisition.base import as_ensemble
 from scorebo.acquisition.skew_normal import SkewNormals
 from scorebo.errors import InputError
 
@@ -116,26 +112,6 @@ def below_optimum(prediction: Prediction, mean: Tensor, variance: Tensor, noise:
     return SkewNormals(prediction.mean.expand_as(shift), shift, rest + noise, (mean - prediction.mean) / std)
 
 
-class PointAcquisition(AcquisitionFunction):
-    """An acquisition function of one point of the ensemble.
-
-    Args:
-        model: the ensemble, or a fitted BoTorch fully Bayesian GP, which is lifted into one.
-    """
-
-    def __init__(self, model: Model) -> None:
-        super().__init__(model=as_ensemble(model))
-
-    @t_batch_mode_transform(expected_q=1)
-    def forward(self, X: Tensor) -> Tensor:
-        """Acquisition values `batch` at X `batch x 1 x D`."""
-        return self.evaluate(X.reshape(-1, X.shape[-1])).reshape(X.shape[:-2])
-
-    @abstractmethod
-    def evaluate(self, points: Tensor) -> Tensor:
-        """Acquisition values `b` at points `b x D`."""
-
-
 def check_optima(name: str, values: Tensor, num_sets: int, size: int) -> Tensor:
     """`values` in float64 if it is finite and `N x M x size` with N ≥ 1."""
     try:
@@ -152,4 +128,4 @@ def check_optima(name: str, values: Tensor, num_sets: int, size: int) -> Tensor:
     return tensor
 
 
-__all__ = ["JITTER", "Optima", "PointAcquisition", "Prediction", "below_optimum", "check_optima"]
+__all__ = ["JITTER", "Optima", "Prediction", "below_optimum", "check_optima"]

@@ -17,7 +17,8 @@ from __future__ import annotations
 from botorch.models.model import Model
 from torch import Tensor
 
-from scorebo.acquisition.conditioning import Optima, PointAcquisition, check_optima
+from scorebo.acquisition.base import PointAcquisition
+from scorebo.acquisition.conditioning import Optima, check_optima
 from scorebo.acquisition.truncation import truncate
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from torch import Tensor
@@ -31,8 +32,8 @@ def maximize(
     """Maximise an acquisition function of one point over a box.
 
     Args:
-        acqf: any differentiable BoTorch acquisition function, `b x 1 x D` -> `b`; a point where it is NaN is never
-            chosen.
+        acqf: any differentiable BoTorch acquisition function, `b x 1 x D` -> `b`; a point where it is not finite is
+            never chosen. If it has a method `screen`, `b x D` -> rough values `b`, raw points are ranked by that.
         bounds: `2 x D`, lower and upper.
         raw_samples: points that cover the box, at which the search begins.
         restarts: climbs at the least, from the most promising raw points; more in many dimensions.
@@ -42,7 +43,8 @@ def maximize(
         around_std: their standard deviation, as a fraction of the box.
 
     Returns:
-        The best point found, `1 x D`, and its value, a scalar; never below the best raw point.
+        The best point found, `1 x D`, and its value, a scalar; never below the best raw point, or the raw point that
+        `screen` ranks highest.
     """
     bounds = check_bounds(bounds)
     for name, number in (("raw_samples", raw_samples), ("restarts", restarts), ("maxiter", maxiter)):
@@ -51,8 +53,11 @@ def maximize(
     check_number("around_std", around_std, 0.0)
     lower, width, dim = bounds[0], bounds[1] - bounds[0], bounds.shape[1]
 
+    def in_box(x: Tensor) -> Tensor:
+        return (lower + width * x).clamp(bounds[0], bounds[1])
+
     def evaluate(x: Tensor) -> Tensor:
-        value = acqf((lower + width * x).clamp(bounds[0], bounds[1]).unsqueeze(-2)).to(torch.float64)
+        value = acqf(in_box(x).unsqueeze(-2)).to(torch.float64)
         if value.shape != x.shape[:1]:
             raise InputError(
                 f"{type(acqf).__name__} must return one value per point: for {len(x)} points of shape 1 x {dim} it "
@@ -80,16 +85,16 @@ def maximize(
     with torch.no_grad():
         spacing = raw_samples ** (-1.0 / dim)
         raw = torch.cat([points for points, _ in groups])
-        values = torch.cat([evaluate(part) for part in raw.split(SLICE)])
-        if bool(values.isnan().all()):
-            raise InputError(f"{type(acqf).__name__} is NaN at every one of {len(raw)} points of the box.")
+        screen = getattr(acqf, "screen", None)
+        values = torch.cat([evaluate(part) if screen is None else screen(in_box(part)) for part in raw.split(SLICE)])
+        if not bool(values.isfinite().any()):
+            raise InputError(f"{type(acqf).__name__} is finite at none of {len(raw)} points of the box.")
         parts = zip(groups, values.split([len(points) for points, _ in groups]), strict=True)
         starts = torch.cat([choose_starts(points, part, count, spacing) for (points, count), part in parts])
         reached, height = ascend(evaluate_with_gradient, starts.numpy(), maxiter, first_step=0.3 * spacing)
-        points = torch.cat([raw, torch.from_numpy(reached)])
-        heights = torch.cat([values, torch.from_numpy(height)])
-        best = points[~heights.isnan()][heights[~heights.isnan()].argmax()]
-        x = (lower + width * best).clamp(bounds[0], bounds[1]).unsqueeze(0)
+        height[~np.isfinite(height)] = -np.inf
+        best = int(height.argmax())
+        x = in_box(torch.from_numpy(reached[best])).unsqueeze(0)
         return x, acqf(x.unsqueeze(0)).squeeze(0)
 
 

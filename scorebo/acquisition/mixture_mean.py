@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import torch
 from botorch.models.model import Model
-from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
-from scorebo.acquisition.base import PredictiveAcquisition
+from scorebo.acquisition.base import PointAcquisition
 from scorebo.gp import FullyBayesianGP
 
 
-class MixtureMean(PredictiveAcquisition):
+class MixtureMean(PointAcquisition):
     """μ(x) = mean_m μ_m(x).
 
     Args:
@@ -26,15 +25,10 @@ class MixtureMean(PredictiveAcquisition):
             residual = self.model.train_Y[:, 0] - self.model.mean[:, None]
             self._weights = torch.cholesky_solve(residual.unsqueeze(-1), self.model.cholesky)
 
-    @t_batch_mode_transform(expected_q=1)
-    def forward(self, X: Tensor) -> Tensor:
-        """Mixture means `b` at X `b x 1 x D`."""
+    def evaluate(self, points: Tensor) -> Tensor:
+        """Mixture means `b` at points `b x D`."""
         if self._weights is None:
-            return self.score(*self.model.marginals(X.squeeze(-2)))
+            return self.model.marginals(points)[0].mean(dim=-1)
         model = self.model
-        points = X.reshape(-1, X.shape[-1])
         cross = model.kernel(points, model.train_X, model.lengthscale, model.outputscale)  # M x b x n
-        return (model.mean.mean() + (cross @ self._weights).squeeze(-1).mean(dim=0)).reshape(X.shape[:-2])
-
-    def score(self, mean: Tensor, variance: Tensor) -> Tensor:
-        return mean.mean(dim=-1)
+        return model.mean.mean() + (cross @ self._weights).squeeze(-1).mean(dim=0)

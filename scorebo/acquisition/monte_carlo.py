@@ -73,3 +73,8 @@ def sobol_levels(distance: str, num_samples: int, num_components: int, seed: int
         u = SobolEngine(1, scramble=True, seed=seed).draw(num_samples, dtype=torch.float64)[:, 0]
     # The engine has 30 bits: half of the last one keeps the levels off 0 and off the multiples of 1/M.
     return u + 2.0**-31
+
+
+def screening_levels(u: Tensor) -> Tensor:
+    """The first eighth of the levels `... x L`, or 32 if that is more: Sobol points are balanced from the start."""
+    return u[..., : max(32, u.shape[-1] // 8)]

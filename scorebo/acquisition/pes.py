@@ -12,11 +12,11 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
+from scorebo.acquisition.base import PointAcquisition
 from scorebo.acquisition.conditioning import (
     JITTER,
     LEAST_VARIANCE,
     Optima,
-    PointAcquisition,
     Prediction,
     below_optimum,
 )

@@ -12,7 +12,7 @@ from torch import Tensor
 from scorebo.acquisition.base import PredictiveAcquisition, rank_of_sets
 from scorebo.acquisition.distances import DISTANCES, Distance, moment_match
 from scorebo.acquisition.mixture import Mixture, Normals
-from scorebo.acquisition.monte_carlo import ESTIMATORS, sobol_levels
+from scorebo.acquisition.monte_carlo import ESTIMATORS, screening_levels, sobol_levels
 from scorebo.errors import InputError, check_choice, check_integer
 
 ESTIMATOR_NAMES = ("moment_matching", "monte_carlo")
@@ -72,19 +72,24 @@ class SAL(PredictiveAcquisition):
             raise InputError(f"The Monte Carlo estimator needs a named distance: {', '.join(sorted(ESTIMATORS))}.")
 
     def score(self, mean: Tensor, variance: Tensor) -> Tensor:
-        return self.per_set(mean, variance).mean(dim=-1)
+        return self.per_set(mean, variance, self.levels).mean(dim=-1)
 
-    def per_set(self, mean: Tensor, variance: Tensor) -> Tensor:
+    def screen(self, points: Tensor) -> Tensor:
+        """Rough values `b` at points `b x D`, from few of the samples, by which raw points are ranked."""
+        mean, variance = self.model.marginals(points, observation_noise=True)
+        return self.per_set(mean, variance, screening_levels(self.levels)).mean(dim=-1)
+
+    def per_set(self, mean: Tensor, variance: Tensor, levels: Tensor) -> Tensor:
         """Each set's distance to the mixture, of which SAL is the mean. `batch x M`."""
         if self.estimator == "moment_matching":
             distance = self.distance if callable(self.distance) else DISTANCES[self.distance]
             return distance(mean, variance, *moment_match(mean, variance))
         batch_shape, num_sets = mean.shape[:-1], mean.shape[-1]
-        mean, variance = mean.reshape(-1, num_sets), variance.reshape(-1, num_sets)
-        rows = max(1, MAX_ELEMENTS // (num_sets * self.levels.shape[-1]))
-        parts = zip(mean.split(rows), variance.split(rows), strict=True)
-        return torch.cat([self._estimate(*part) for part in parts]).reshape(*batch_shape, num_sets)
-
-    def _estimate(self, mean: Tensor, variance: Tensor) -> Tensor:
-        conditionals = Normals(mean, variance)
-        return ESTIMATORS[str(self.distance)](conditionals, Mixture(conditionals), self.levels)
+        rows = max(1, MAX_ELEMENTS // (num_sets * levels.shape[-1]))
+        estimates = []
+        for part in zip(
+            mean.reshape(-1, num_sets).split(rows), variance.reshape(-1, num_sets).split(rows), strict=True
+        ):
+            conditionals = Normals(*part)
+            estimates.append(ESTIMATORS[str(self.distance)](conditionals, Mixture(conditionals), levels))
+        return torch.cat(estimates).reshape(*batch_shape, num_sets)

@@ -9,11 +9,11 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
-from scorebo.acquisition.base import rank_of_sets
-from scorebo.acquisition.conditioning import Optima, PointAcquisition, Prediction, below_optimum, check_optima
+from scorebo.acquisition.base import PointAcquisition, rank_of_sets
+from scorebo.acquisition.conditioning import Optima, Prediction, below_optimum, check_optima
 from scorebo.acquisition.distances import DISTANCES, moment_match
 from scorebo.acquisition.mixture import Mixture, Normals
-from scorebo.acquisition.monte_carlo import ESTIMATORS, Conditionals, sobol_levels
+from scorebo.acquisition.monte_carlo import ESTIMATORS, Conditionals, screening_levels, sobol_levels
 from scorebo.acquisition.sal import ESTIMATOR_NAMES, MAX_ELEMENTS
 from scorebo.acquisition.skew_normal import SkewNormals
 from scorebo.errors import InputError, check_choice, check_integer
@@ -111,9 +111,13 @@ class SCoreBO(PointAcquisition):
             )
 
     def evaluate(self, points: Tensor) -> Tensor:
-        return self.per_optimum(points).mean(dim=(0, 1))
+        return self.per_optimum(points, self.levels).mean(dim=(0, 1))
 
-    def per_optimum(self, points: Tensor) -> Tensor:
+    def screen(self, points: Tensor) -> Tensor:
+        """Rough values `b` at points `b x D`, from few of the samples, by which raw points are ranked."""
+        return self.per_optimum(points, screening_levels(self.levels)).mean(dim=(0, 1))
+
+    def per_optimum(self, points: Tensor, levels: Tensor) -> Tensor:
         """The distance for each optimum and set at points `b x D`, of which SCoreBO is the mean. `N x M x b`."""
         prediction = self._predict(points)
         conditional = self._conditional(prediction)
@@ -123,18 +127,20 @@ class SCoreBO(PointAcquisition):
             return DISTANCES[self.distance](*conditional.moments(), mean.squeeze(-1), variance.squeeze(-1))
         shape = conditional.mean.shape
         parameters = [part.expand(shape).flatten(end_dim=1).mT for part in conditional.parameters]
-        rows = max(1, MAX_ELEMENTS // (parameters[0].shape[1] * self.levels.numel()))
+        rows = max(1, MAX_ELEMENTS // (parameters[0].shape[1] * levels.numel()))
         columns = (*parameters, marginal.mean, marginal.variance)
         parts = zip(*(column.split(rows) for column in columns), strict=True)
-        return torch.cat([self._estimate(*part) for part in parts]).mT.reshape(shape)
+        return torch.cat([self._estimate(levels, *part) for part in parts]).mT.reshape(shape)
 
-    def _estimate(self, mean: Tensor, shift: Tensor, noise: Tensor, threshold: Tensor, *marginal: Tensor) -> Tensor:
+    def _estimate(
+        self, levels: Tensor, mean: Tensor, shift: Tensor, noise: Tensor, threshold: Tensor, *marginal: Tensor
+    ) -> Tensor:
         conditionals: Conditionals = SkewNormals(mean, shift, noise, threshold)
         if not self.truncate:
             conditionals = Normals(mean, noise)
         elif self.conditional == "gaussian":
             conditionals = Normals(*SkewNormals(mean, shift, noise, threshold).moments())
-        return ESTIMATORS[self.distance](conditionals, Mixture(Normals(*marginal)), self.levels)
+        return ESTIMATORS[self.distance](conditionals, Mixture(Normals(*marginal)), levels)
 
     def _predict(self, points: Tensor) -> Prediction:
         if self.optima is not None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from botorch.models.model import Model
-from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
-from scorebo.acquisition.base import PredictiveAcquisition
+from scorebo.acquisition.base import PointAcquisition
 from scorebo.acquisition.distances import moment_match
 from scorebo.errors import check_number
 
 
-class UCB(PredictiveAcquisition):
+class UCB(PointAcquisition):
     """μ(x) + √β σ(x) with the mean and standard deviation of f under the mixture.
 
     Args:
@@ -29,11 +28,7 @@ class UCB(PredictiveAcquisition):
         """Refuse options that cannot be used, before there is a model."""
         check_number("beta", beta, 0.0)
 
-    @t_batch_mode_transform(expected_q=1)
-    def forward(self, X: Tensor) -> Tensor:
-        """Values `b` at X `b x 1 x D`."""
-        return self.score(*self.model.marginals(X.squeeze(-2)))
-
-    def score(self, mean: Tensor, variance: Tensor) -> Tensor:
-        mixture_mean, mixture_variance = moment_match(mean, variance)
-        return (mixture_mean + (self.beta * mixture_variance).sqrt()).squeeze(-1)
+    def evaluate(self, points: Tensor) -> Tensor:
+        """Values `b` at points `b x D`."""
+        mean, variance = moment_match(*self.model.marginals(points))
+        return (mean + (self.beta * variance).sqrt()).squeeze(-1)

@@ -11,6 +11,7 @@ from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from linear_operator import to_linear_operator
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from scorebo.errors import InputError
 from scorebo.gp.kernels import RBF, Kernel, Matern52, as_kernel
@@ -149,9 +150,7 @@ class FullyBayesianGP(Model):
 
         With w the whitened cross-covariances at two points, their posterior covariance is the prior one less w₁ᵀw₂.
         """
-        cross = self.kernel(X, self.train_X, self.lengthscale, self.outputscale)
-        mean = self.mean[:, None] + (cross @ self._alpha.unsqueeze(-1)).squeeze(-1)
-        return mean, self._inverse_factor @ cross.mT
+        return _Whiten.apply(X, self)
 
     def paired_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
         """Prior covariance under set m of f(x) with f at points of its own, z_nm.
@@ -249,6 +248,25 @@ class FullyBayesianGP(Model):
             mean=model.mean_module.constant.detach().reshape(num_sets),
             kernel=kernel,
         )
+
+
+class _Whiten(torch.autograd.Function):
+    """`FullyBayesianGP.whiten`; one step of differentiation instead of autograd's dozen."""
+
+    @staticmethod
+    def forward(context: Any, X: Tensor, model: FullyBayesianGP) -> tuple[Tensor, Tensor]:
+        context.X, context.model = X, model
+        cross = model.kernel(X, model.train_X, model.lengthscale, model.outputscale)
+        mean = model.mean[:, None] + (cross @ model._alpha.unsqueeze(-1)).squeeze(-1)
+        return mean, model._inverse_factor @ cross.mT
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, by_mean: Tensor, by_whitened: Tensor) -> tuple[Tensor, None]:
+        model = context.model
+        weight = by_whitened.mT @ model._inverse_factor
+        weight += by_mean.unsqueeze(-1) * model._alpha.unsqueeze(-2)
+        return model.kernel.pull(context.X, model.train_X, model.lengthscale, model.outputscale, weight), None
 
 
 def _as_float64(name: str, value: Tensor) -> Tensor:

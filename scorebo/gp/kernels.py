@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
 import torch
 from scipy.special import gammaincinv
 from torch import Tensor
 
 from scorebo.errors import InputError, check_choice
 from scorebo.gp import _covariances
+from scorebo.gp.pairwise import Arguments, Covariances
 
 # Elements of the pairwise difference tensor held at once (64 MB); larger products of points are done in slices.
 MAX_PAIRWISE = 8_000_000
@@ -62,39 +62,16 @@ class Kernel(ABC):
         if self.compiled is None or (torch.is_grad_enabled() and (by_hyperparameters or by_shared_points)):
             squared_distance = scaled_squared_distance(X1, X2, lengthscale)
             return outputscale[:, None, None] * self.correlation(squared_distance)
-        return _Covariances.apply(self.compiled, X1, X2, lengthscale, outputscale)
+        return Covariances.apply(self.compiled, X1, X2, lengthscale, outputscale)
 
-
-class _Covariances(torch.autograd.Function):
-    """The compiled covariances, differentiable by the points."""
-
-    @staticmethod
-    def forward(context: Any, kernel: int, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
-        batch = torch.broadcast_shapes(X1.shape[:-2], X2.shape[:-2])
-        left = X1.expand(*batch, *X1.shape[-2:]).reshape(-1, *X1.shape[-2:])
-        right = X2 if X2.ndim == 2 else X2.expand(*batch, *X2.shape[-2:])
-        context.arrays = (
-            kernel,
-            left.detach().contiguous().numpy(),
-            right.reshape(-1, *X2.shape[-2:]).detach().contiguous().numpy(),
-            lengthscale.detach().pow(-2).contiguous().numpy(),
-            outputscale.detach().contiguous().numpy(),
-        )
-        context.shapes = (batch, X1.shape, X2.shape)
-        values = _covariances.covariances(*context.arrays)
-        return torch.from_numpy(values.reshape(*batch, *values.shape[1:]))
-
-    @staticmethod
-    def backward(context: Any, *weights: Tensor) -> tuple[Tensor | None, ...]:
-        batch, shape1, shape2 = context.shapes
-        right = context.arrays[2]
-        by_X2 = np.zeros_like(right if context.needs_input_grad[2] else right[:0])
-        weight = weights[0].reshape(-1, *weights[0].shape[-3:]).contiguous().numpy()
-        by_X1 = torch.from_numpy(_covariances.covariances_gradient(*context.arrays, weight, by_X2))
-        # The derivatives by a point that serves several batches add up.
-        first = by_X1.reshape(*batch, *shape1[-2:]).sum_to_size(shape1)
-        second = torch.from_numpy(by_X2).reshape(shape2) if context.needs_input_grad[2] else None
-        return None, first, second, None, None
+    def pull(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
+        """Derivatives of Σ weight·covariance by X1, for a weight of the covariance's shape. `batch x n1 x D`."""
+        if self.compiled is not None:
+            return Arguments.of(self.compiled, X1, X2, lengthscale, outputscale).pull(weight)[0]
+        with torch.enable_grad():
+            points = X1.detach().requires_grad_()
+            covariance = self(points, X2.detach(), lengthscale, outputscale)
+        return torch.autograd.grad(covariance, points, weight)[0]
 
 
 def scaled_squared_distance(X1: Tensor, X2: Tensor, lengthscale: Tensor) -> Tensor:

@@ -96,9 +96,31 @@ def test_points_where_the_function_is_nan_are_never_chosen():
     assert value > 1.55
 
 
-def test_nan_everywhere_is_refused():
-    with pytest.raises(InputError, match="NaN at every one"):
-        maximize(Formula(lambda x: x.sum(-1) * torch.nan), unit_box(2))
+@pytest.mark.parametrize("value", [torch.nan, -torch.inf])
+def test_a_function_that_is_nowhere_finite_is_refused(value):
+    with pytest.raises(InputError, match="finite at none"):
+        maximize(Formula(lambda x: x.sum(-1) * 0.0 + value), unit_box(2))
+
+
+def test_raw_points_are_ranked_by_screening_and_the_result_by_the_function():
+    class Screened(Formula):
+        def screen(self, points):
+            self.screened = len(points)
+            return -(points - 0.5).square().sum(-1)  # only the hill at the centre is seen
+
+    acqf = Screened(waves)
+    x, value = maximize(acqf, unit_box(2), restarts=1)
+    assert acqf.screened > 0
+    assert (x - 0.5).abs().max() < 0.1  # the nearest hill, not the highest
+    assert value == waves(x)[0]
+
+
+@pytest.mark.parametrize("distance", ["wasserstein", "kl"])
+def test_screening_ranks_as_the_function_does(distance):
+    acqf = SAL(random_ensemble(3, dim=3, num_sets=8), distance, "monte_carlo")
+    X = torch.rand(200, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    both = torch.stack([acqf.screen(X), acqf(X.unsqueeze(1))])
+    assert torch.corrcoef(both)[0, 1] > 0.99
 
 
 def test_a_constant_function_gives_some_point_of_the_box():

@@ -73,7 +73,7 @@ def test_identical_sets_do_not_disagree(distance):
 def test_is_the_mean_of_the_sets_distances():
     model, X = random_ensemble(2), points(30, 2)
     acqf = SAL(model, distance="wasserstein")
-    distances = acqf.per_set(*model.marginals(X, observation_noise=True))
+    distances = acqf.per_set(*model.marginals(X, observation_noise=True), acqf.levels)
     assert distances.shape == (30, model.num_sets)
     torch.testing.assert_close(distances.mean(-1), acqf(X.unsqueeze(1)))
 

@@ -169,11 +169,12 @@ def test_distances_are_those_of_the_integrals(distance, condition_on):
             other = [brentq(lambda v, u=u: example.mixture_cdf(v) - u, -30, 30) for u in levels]
             expected_exact.append(np.sqrt(np.mean((np.interp(levels, cdf, y) - other) ** 2)))
     options = {"distance": distance, "condition_on": condition_on}
-    matched = SCoreBO(example.model, example.inputs, example.outputs, **options).per_optimum(example.x)
+    acqf = SCoreBO(example.model, example.inputs, example.outputs, **options)
+    matched = acqf.per_optimum(example.x, acqf.levels)
     np.testing.assert_allclose(matched.flatten().numpy(), expected_matched, rtol=1e-6)
-    sampled = SCoreBO(
-        example.model, example.inputs, example.outputs, estimator="monte_carlo", num_samples=2**14, **options
-    ).per_optimum(example.x)
+    options |= {"estimator": "monte_carlo", "num_samples": 2**14}
+    acqf = SCoreBO(example.model, example.inputs, example.outputs, **options)
+    sampled = acqf.per_optimum(example.x, acqf.levels)
     # Quasi-Monte Carlo with 16384 points; the quadrature's own error is an order below. Without the exact density the
     # difference would be larger by far.
     np.testing.assert_allclose(sampled.flatten().numpy(), expected_exact, atol=2e-4)
@@ -249,8 +250,8 @@ def test_slices_do_not_change_the_estimate(monkeypatch):
 def test_is_the_mean_over_optima_and_sets():
     model, X = random_ensemble(2), points(30, 2)
     acqf = SCoreBO(model, *some_optima(model))
-    assert acqf.per_optimum(X).shape == (3, 4, 30)
-    torch.testing.assert_close(acqf.per_optimum(X).mean(dim=(0, 1)), acqf(X.unsqueeze(1)))
+    assert acqf.per_optimum(X, acqf.levels).shape == (3, 4, 30)
+    torch.testing.assert_close(acqf.per_optimum(X, acqf.levels).mean(dim=(0, 1)), acqf(X.unsqueeze(1)))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import scorebo
 from scorebo.config import load_model
 from scorebo.errors import InputError
 from scorebo.gp import LogDensity
-from scorebo.inference import fit
+from scorebo.inference import fit, pyro_nuts
 from scorebo.inference.diagnostics import Chain
 
 FAST = {"warmup": 40, "thinning": 2, "num_sets": 4}
@@ -48,7 +48,8 @@ class SamplerContract:
         assert 0 < diagnostics.acceptance <= 1
         assert diagnostics.ess_bulk > 0
         assert diagnostics.rhat > 0
-        assert 0 < diagnostics.tree_depth_mean <= diagnostics.tree_depth_max
+        assert 1 <= diagnostics.tree_depth_mean <= diagnostics.tree_depth_max <= self.deepest
+        assert diagnostics.energy_bfmi > 0
         assert diagnostics.fallback is None
 
     def test_same_seed_same_sets_and_global_state_untouched(self):
@@ -65,17 +66,35 @@ class SamplerContract:
         assert not torch.equal(first.lengthscale, other.lengthscale)
 
 
+class StandardNormal:
+    """A density whose energies are known."""
+
+    def __init__(self, dim):
+        self.dim = dim
+        self.evaluations = 0
+
+    def __call__(self, theta):
+        self.evaluations += 1
+        return -0.5 * float(theta @ theta), -theta
+
+
 class TestNUTS(SamplerContract):
     sampler = "nuts"
-
-    def test_keeps_energy_and_tree_depth(self):
-        diagnostics = scorebo.fit_gp(*data(), **FAST).diagnostics
-        assert diagnostics.energy_bfmi > 0
-        assert 1 <= diagnostics.tree_depth_mean <= diagnostics.tree_depth_max <= 4
+    deepest = 4
 
 
 class TestPyro(SamplerContract):
     sampler = "pyro"
+    deepest = 6
+
+    def test_energies_are_those_of_a_normal(self):
+        """For a normal of d dimensions the energy less its minimum is Γ(d, 1): potential and kinetic, χ²_d/2 each."""
+        density = StandardNormal(dim=6)
+        chain = pyro_nuts.sample(density, np.zeros(6), warmup=200, draws=1000, seed=1)
+        assert chain.energy.mean() == pytest.approx(6.0, abs=0.5)
+        assert chain.energy.var() == pytest.approx(6.0, rel=0.3)
+        steps = 2**chain.tree_depth - 1
+        assert density.evaluations >= steps.sum() / 2
 
 
 def test_sets_are_every_thinning_th_draw(monkeypatch):

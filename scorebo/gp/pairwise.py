@@ -1,0 +1,67 @@
+"""The compiled covariances as a function of tensors, differentiable by the points."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from scorebo.gp import _covariances
+
+
+class Arguments(NamedTuple):
+    """What the compiled code takes: the arguments of a kernel as arrays, with all batches in one dimension."""
+
+    arrays: tuple[Any, ...]
+    batch: torch.Size
+    shape1: torch.Size
+    shape2: torch.Size
+
+    @classmethod
+    def of(cls, kernel: int, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Arguments:
+        """From tensors as a kernel takes them."""
+        batch = X1.shape[:-2]
+        if X2.ndim > 2 and X2.shape[:-2] != batch:
+            batch = torch.broadcast_shapes(batch, X2.shape[:-2])
+        left = X1.detach().expand(*batch, *X1.shape[-2:]).reshape(-1, *X1.shape[-2:])
+        right = X2.detach() if X2.ndim == 2 else X2.detach().expand(*batch, *X2.shape[-2:])
+        arrays = (
+            kernel,
+            left.contiguous().numpy(),
+            right.reshape(-1, *X2.shape[-2:]).contiguous().numpy(),
+            lengthscale.detach().pow(-2).contiguous().numpy(),
+            outputscale.detach().contiguous().numpy(),
+        )
+        return cls(arrays, batch, X1.shape, X2.shape)
+
+    def covariances(self) -> Tensor:
+        """`batch x M x n1 x n2`."""
+        values = _covariances.covariances(*self.arrays)
+        return torch.from_numpy(values.reshape(*self.batch, *values.shape[1:]))
+
+    def pull(self, weight: Tensor, by_second: bool = False) -> tuple[Tensor, Tensor | None]:
+        """The derivatives of Σ weight·covariance by X1 and, if wanted, by X2."""
+        right = self.arrays[2]
+        by_X2 = np.zeros_like(right if by_second else right[:0])
+        weights = weight.reshape(-1, *weight.shape[-3:]).contiguous().numpy()
+        by_X1 = torch.from_numpy(_covariances.covariances_gradient(*self.arrays, weights, by_X2))
+        # The derivatives by a point that serves several batches add up.
+        first = by_X1.reshape(*self.batch, *self.shape1[-2:]).sum_to_size(self.shape1)
+        return first, torch.from_numpy(by_X2).reshape(self.shape2) if by_second else None
+
+
+class Covariances(torch.autograd.Function):
+    """The compiled covariances, differentiable by the points."""
+
+    @staticmethod
+    def forward(context: Any, kernel: int, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
+        context.arguments = Arguments.of(kernel, X1, X2, lengthscale, outputscale)
+        return context.arguments.covariances()
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, weight: Tensor) -> tuple[Tensor | None, ...]:
+        return None, *context.arguments.pull(weight, by_second=context.needs_input_grad[2]), None, None
