@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import torch
+from scipy.linalg import blas, lapack
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
@@ -55,41 +57,64 @@ def evaluate(model: FullyBayesianGP, benchmark: Benchmark, scaling: Scaling, see
     points = test_points(benchmark.name, seed, iteration, benchmark.dim)
     truth = benchmark.evaluate_true(scaling.from_unit(points))
     targets = scaling.to_model(truth)
-    negative_mll, jittered = negative_marginal_log_likelihood(model, points, targets)
-    mean, variance = model.marginals(points, observation_noise=True)
+    prediction = predict_in_blocks(model, points, targets)
+    mean = prediction.mean
     return ModelQuality(
-        negative_mll=negative_mll,
-        nlpd=negative_log_predictive_density(mean, variance, targets),
+        negative_mll=prediction.negative_mll,
+        nlpd=negative_log_predictive_density(mean, prediction.variance, targets),
         rmse=float((scaling.from_model(mean.mean(-1)) - truth).square().mean().sqrt()),
-        jittered_blocks=jittered,
+        jittered_blocks=prediction.jittered_blocks,
     )
 
 
-def negative_marginal_log_likelihood(model: FullyBayesianGP, X: Tensor, targets: Tensor) -> tuple[float, int]:
-    """Mean over sets and blocks of minus the joint log density of a block's targets, per point.
+class Prediction(NamedTuple):
+    """What the model says about y at the test points.
+
+    Attributes:
+        mean: `N x M`.
+        variance: `N x M`.
+        negative_mll: mean over sets and blocks of minus the joint log density of a block's targets, per point.
+        jittered_blocks: block covariances that needed a jitter.
+    """
+
+    mean: Tensor
+    variance: Tensor
+    negative_mll: float
+    jittered_blocks: int
+
+
+@torch.no_grad()
+def predict_in_blocks(model: FullyBayesianGP, X: Tensor, targets: Tensor) -> Prediction:
+    """Predict blocks of test points jointly, and judge the targets by their joint density.
+
+    A block of one set is worked on at a time, in one place that stays in the cache.
 
     Args:
         model: the ensemble.
         X: `N x D` in the unit box, N a multiple of the block size.
         targets: `N` on the model's scale.
-
-    Returns:
-        The metric, and how many block covariances needed a jitter.
     """
+    means, variances = [], []
     total, jittered = 0.0, 0
     blocks = X.split(BLOCK)
     for block, target in zip(blocks, targets.split(BLOCK), strict=True):
-        mean, covariance = model.joint(block, observation_noise=True)
-        factor, attempts = _factorise(covariance, model.outputscale)
-        residual = (target - mean).unsqueeze(-1)
-        whitened = torch.linalg.solve_triangular(factor, residual, upper=False).squeeze(-1)
-        log_determinant = 2.0 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        log_density = -0.5 * (whitened.square().sum(-1) + log_determinant + len(block) * LOG_2PI)
-        total -= float(log_density.mean()) / len(block)
-        jittered += attempts
+        mean, whitened = model.whiten(block)
+        variance = model.outputscale[:, None] - whitened.square().sum(dim=-2) + model.noise_variance[:, None]
+        residual = (target - mean).numpy()
+        covariance = np.empty((len(block), len(block)))
+        for m in range(model.num_sets):
+            model.kernel.fill_upper_triangle(block, model.lengthscale[m], model.outputscale[m], covariance)
+            # LAPACK's lower triangle is the upper one of an array in rows.
+            factor, jitter = _factorise(covariance.T, whitened[m].numpy(), variance[m].numpy())
+            score, _ = lapack.dtrtrs(factor, residual[m], lower=1)
+            log_determinant = 2.0 * np.log(factor.diagonal()).sum()
+            total += 0.5 * (score @ score + log_determinant) / len(block) + 0.5 * LOG_2PI
+            jittered += jitter
+        means.append(mean.mT)
+        variances.append(variance.mT)
     if jittered:
         logger.info("%d block covariances needed a jitter.", jittered)
-    return total / len(blocks), jittered
+    return Prediction(torch.cat(means), torch.cat(variances), total / (len(blocks) * model.num_sets), jittered)
 
 
 def negative_log_predictive_density(mean: Tensor, variance: Tensor, targets: Tensor) -> float:
@@ -98,17 +123,25 @@ def negative_log_predictive_density(mean: Tensor, variance: Tensor, targets: Ten
     return -float((torch.logsumexp(log_density, dim=-1) - math.log(mean.shape[-1])).mean())
 
 
-def _factorise(covariance: Tensor, outputscale: Tensor) -> tuple[Tensor, int]:
-    """Cholesky factors `M x q x q`; a block that rounding made indefinite gets a jitter, and is counted."""
-    factor, info = torch.linalg.cholesky_ex(covariance)
-    jittered = 0
-    for m in info.nonzero().flatten().tolist():
-        jitter = 1e-12 * float(outputscale[m])
-        identity = torch.eye(covariance.shape[-1], dtype=covariance.dtype)
-        while int(info[m]):
-            jitter *= 10.0
-            if jitter > 1e-3 * float(outputscale[m]):
-                raise FloatingPointError(f"The predictive covariance of set {m} cannot be factorised.")
-            factor[m], info[m] = torch.linalg.cholesky_ex(covariance[m] + jitter * identity)
-        jittered += 1
-    return factor, jittered
+def _factorise(prior: np.ndarray, whitened: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Cholesky factor of the covariance of y at a block of points; one that rounding made indefinite gets a jitter.
+
+    Args:
+        prior: `q x q`, in columns; the lower triangle is the prior covariance of f, and is overwritten.
+        whitened: `n x q`, whitened cross-covariance with the data.
+        variance: `q`, variances of y.
+
+    Returns:
+        The factor, `q x q` (its upper triangle is meaningless), and whether a jitter was needed.
+    """
+    covariance = blas.dsyrk(-1.0, whitened.T, beta=1.0, c=prior, lower=1, overwrite_c=1)
+    np.fill_diagonal(covariance, variance)
+    factor, failed = lapack.dpotrf(covariance, lower=1, clean=0)
+    if not failed:
+        return factor, False
+    for exponent in range(-11, -2):
+        np.fill_diagonal(covariance, variance + 10.0**exponent * variance.max())
+        factor, failed = lapack.dpotrf(covariance, lower=1, clean=0)
+        if not failed:
+            return factor, True
+    raise FloatingPointError("A predictive covariance cannot be factorised.")

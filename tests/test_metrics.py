@@ -7,6 +7,7 @@ from scipy import stats
 
 import scorebo
 from scorebo import metrics
+from scorebo.gp import FullyBayesianGP
 from scorebo.scaling import Scaling
 from tests.conftest import random_ensemble
 
@@ -22,9 +23,12 @@ def test_negative_mll_is_the_joint_density_of_blocks(monkeypatch):
         for m in range(model.num_sets):
             mean, covariance = posterior.mean[m, :, 0], posterior.distribution.covariance_matrix[m]
             total += stats.multivariate_normal(mean.numpy(), covariance.numpy()).logpdf(targets[part].numpy()) / 5
-    value, jittered = metrics.negative_marginal_log_likelihood(model, X, targets)
-    assert value == pytest.approx(-total / (3 * model.num_sets), rel=1e-10)
-    assert jittered == 0
+    prediction = metrics.predict_in_blocks(model, X, targets)
+    assert prediction.negative_mll == pytest.approx(-total / (3 * model.num_sets), rel=1e-10)
+    assert prediction.jittered_blocks == 0
+    mean, variance = model.marginals(X, observation_noise=True)
+    torch.testing.assert_close(prediction.mean, mean, rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(prediction.variance, variance, rtol=1e-12, atol=1e-13)
 
 
 def test_nlpd_is_the_density_of_the_mixture():
@@ -40,14 +44,33 @@ def test_nlpd_of_a_hopeless_target_is_finite():
     assert math.isfinite(metrics.negative_log_predictive_density(0 * one, 1e-6 * one, torch.tensor([1e3])))
 
 
-def test_indefinite_blocks_are_jittered_and_counted():
-    covariance = torch.eye(3, dtype=torch.float64).repeat(2, 1, 1)
-    covariance[1] = 1.0  # rank one
-    covariance[1, 0, 0] -= 1e-13
-    factor, jittered = metrics._factorise(covariance, torch.ones(2))
-    assert jittered == 1
-    torch.testing.assert_close(factor[1] @ factor[1].mT, covariance[1], rtol=0, atol=1e-9)
-    assert torch.equal(factor[0], torch.eye(3, dtype=torch.float64))
+def test_covariance_of_a_block_is_factorised():
+    prior, whitened = 3.0 * np.eye(4) + 1.0, np.random.default_rng(0).standard_normal((2, 4)) / 4
+    covariance = prior - whitened.T @ whitened + 0.1 * np.eye(4)
+    factor, jittered = metrics._factorise(np.asfortranarray(prior), whitened, covariance.diagonal().copy())
+    assert not jittered
+    np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(covariance), rtol=1e-14, atol=1e-15)
+
+
+def test_indefinite_blocks_are_jittered_and_counted(monkeypatch):
+    prior, whitened = 1.0 + np.zeros((3, 3)), np.full((1, 3), 0.5)
+    covariance = prior - whitened.T @ whitened
+    variance = covariance.diagonal() - 1e-13
+    factor, jittered = metrics._factorise(np.asfortranarray(prior), whitened, variance)
+    assert jittered
+    np.testing.assert_allclose(np.tril(factor) @ np.tril(factor).T, covariance, rtol=0, atol=1e-9)
+    # The same point many times, without noise to speak of.
+    monkeypatch.setattr(metrics, "BLOCK", 50)
+    model = FullyBayesianGP(
+        torch.tensor([[0.0], [1.0]], dtype=torch.float64),
+        torch.tensor([0.0, 1.0], dtype=torch.float64),
+        lengthscale=torch.ones(1, 1),
+        outputscale=torch.ones(1),
+        noise=torch.full((1,), 1e-17),
+        mean=torch.zeros(1),
+    )
+    X = torch.full((100, 1), 0.3, dtype=torch.float64)
+    assert metrics.predict_in_blocks(model, X, torch.zeros(100, dtype=torch.float64)).jittered_blocks == 2
 
 
 def test_points_depend_on_task_seed_and_iteration_only():

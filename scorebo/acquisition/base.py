@@ -6,7 +6,6 @@ from abc import abstractmethod
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
-from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
 from botorch.models.model import Model
 from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
@@ -50,6 +49,9 @@ def as_ensemble(model: Model) -> Model:
     """The model itself if it gives the moments under each set; a BoTorch fully Bayesian GP is lifted."""
     if hasattr(model, "marginals"):
         return model
+    # Imported only here: with it come NumPyro and JAX, which take as long as all the rest to load.
+    from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
+
     if isinstance(model, AbstractFullyBayesianSingleTaskGP):
         return FullyBayesianGP.from_botorch(model)
     raise InputError(

@@ -40,15 +40,18 @@ def covariances(kernel, X1, X2, precision, outputscale):  # type: ignore[no-unty
             for i in range(n1):
                 row = result[batch, m, i]
                 _squared_distances(X1[batch, i], columns, precision[m], row)
-                scale = outputscale[m]
-                if kernel == 0:
-                    for j in range(n2):
-                        scaled = np.sqrt(5.0 * row[j])
-                        row[j] = scale * (1.0 + scaled + scaled * scaled / 3.0) * exp(-min(scaled, 700.0))
-                else:
-                    for j in range(n2):
-                        row[j] = scale * exp(-min(0.5 * row[j], 700.0))
+                _covariance(kernel, outputscale[m], row)
     return result
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+def fill_upper_triangle(kernel, X, precision, outputscale, result):  # type: ignore[no-untyped-def]
+    """The upper triangle, diagonal included, of the covariance of points X `q x D` under one set, into `q x q`."""
+    columns = np.ascontiguousarray(X.T)
+    for i in range(X.shape[0]):
+        row = result[i, i:]
+        _squared_distances(X[i], columns[:, i:], precision, row)
+        _covariance(kernel, outputscale, row)
 
 
 @numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
@@ -111,6 +114,18 @@ def _squared_distances(x, columns, precision, row):  # type: ignore[no-untyped-d
         for j in range(row.shape[0]):
             difference = value - column[j]
             row[j] += weight * (difference * difference)
+
+
+@numba.njit(inline="always")
+def _covariance(kernel, scale, row):  # type: ignore[no-untyped-def]
+    """Turn squared distances into covariances, in place."""
+    if kernel == 0:
+        for j in range(row.shape[0]):
+            scaled = np.sqrt(5.0 * row[j])
+            row[j] = scale * (1.0 + scaled + scaled * scaled / 3.0) * exp(-min(scaled, 700.0))
+    else:
+        for j in range(row.shape[0]):
+            row[j] = scale * exp(-min(0.5 * row[j], 700.0))
 
 
 # Reassociated to be vectorised, which loops with `exp` must not be.

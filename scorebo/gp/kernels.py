@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from scipy.special import gammaincinv
 from torch import Tensor
@@ -63,6 +64,14 @@ class Kernel(ABC):
             squared_distance = scaled_squared_distance(X1, X2, lengthscale)
             return outputscale[:, None, None] * self.correlation(squared_distance)
         return Covariances.apply(self.compiled, X1, X2, lengthscale, outputscale)
+
+    def fill_upper_triangle(self, X: Tensor, lengthscale: Tensor, outputscale: Tensor, result: np.ndarray) -> None:
+        """The upper triangle of the covariance of X `q x D` under one set (`D`, scalar) into `result` `q x q`."""
+        if self.compiled is None:
+            result[:] = self(X, X, lengthscale.unsqueeze(0), outputscale.reshape(1))[0].numpy()
+        else:
+            arrays = (X.contiguous().numpy(), lengthscale.pow(-2).numpy(), float(outputscale))
+            _covariances.fill_upper_triangle(self.compiled, *arrays, result)
 
     def pull(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
         """Derivatives of Σ weight·covariance by X1, for a weight of the covariance's shape. `batch x n1 x D`."""

@@ -1,4 +1,5 @@
 import gpytorch
+import numpy as np
 import pytest
 import torch
 
@@ -62,6 +63,12 @@ class KernelContract:
         compiled, autograd = self.kernel(X, X, LENGTHSCALE, OUTPUTSCALE), self.by_autograd(X, X)
         ours, theirs = (torch.autograd.grad((weight * k).sum(), X) for k in (compiled, autograd))
         torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)
+
+    def test_upper_triangle_of_one_set(self):
+        X, result = self.points(6), np.full((6, 6), np.nan)
+        self.kernel.fill_upper_triangle(X, LENGTHSCALE[1], OUTPUTSCALE[1], result)
+        expected = self.kernel(X, X, LENGTHSCALE, OUTPUTSCALE)[1].numpy()
+        np.testing.assert_allclose(result[np.triu_indices(6)], expected[np.triu_indices(6)], rtol=1e-15)
 
     def test_outputscale_on_the_diagonal(self):
         X = self.points(6)
