@@ -123,8 +123,3 @@ def _tensors(arrays: tuple[Array, ...]) -> tuple[Tensor, ...]:
 def normal_cdf(z: Tensor) -> Tensor:
     """Φ(z), accurate to relative rounding in the lower tail."""
     return 0.5 * torch.erfc(-math.sqrt(0.5) * z)
-
-
-def normal_density(z: Tensor) -> Tensor:
-    """φ(z)."""
-    return (-0.5 * z.square() - HALF_LOG_2PI).exp()

@@ -9,26 +9,19 @@ grow like γ². There Laplace's continued fraction for r, with t = −γ and K_n
 
     q = K₁        F = q(t + 2K₂ − K₃) / ((t + K₂)(t + K₃))        F' = 2rq(t + 3K₃ − 2K₄) / ((t + K₂)(t + K₃)²(t + K₄)),
 
-in which all terms are positive but for the last of each bracket, which is small. Elsewhere φ/Φ is formed from erfc,
-whose relative accuracy is that of erfcx in this range, at a fifth of its cost.
+in which all terms are positive but for the last of each bracket, which is small. Elsewhere φ/Φ is formed from erfcx.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from scorebo.acquisition.mixture import HALF_LOG_2PI, normal_cdf, normal_density
-
-# Below this threshold the continued fraction is used: the plain formula has lost two digits here, and nine at −40.
-TAIL = -5.0
-# Below this erfc nears the least double; down to it log Φ has no differences to lose digits in.
-LOG_TAIL = -30.0
-# Levels of the continued fraction: rounding accuracy at `TAIL`, where it converges slowest.
-DEPTH = 30
+from scorebo.acquisition import _truncation
 
 
 class Terms(NamedTuple):
@@ -67,7 +60,7 @@ class _Truncate(torch.autograd.Function):
 class _LogCDF(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, z: Tensor) -> Tensor:
-        value, ratio = log_cdf_with_slope(z, wanted=ctx.needs_input_grad[0])
+        value, ratio = log_cdf_with_slope(z)
         ctx.save_for_backward(ratio)
         return value
 
@@ -77,48 +70,20 @@ class _LogCDF(torch.autograd.Function):
         return gradient * ctx.saved_tensors[0]
 
 
-def log_cdf_with_slope(z: Tensor, wanted: bool = True) -> tuple[Tensor, Tensor]:
-    """The logarithm of Φ(z) and its slope r(z) (left at 0 unless `wanted`) at z of any shape, without gradients."""
-    cdf = normal_cdf(z)
-    value = cdf.log()
-    ratio = normal_density(z) / cdf if wanted else torch.zeros(1, dtype=z.dtype).expand(z.shape)
-    far = z < LOG_TAIL
-    if bool(far.any()):
-        at = z[far]
-        slope = _far(at).ratio
-        value[far] = -0.5 * at.square() - HALF_LOG_2PI - slope.log()
-        if wanted:
-            ratio[far] = slope
-    return value, ratio
+def log_cdf_with_slope(z: Tensor) -> tuple[Tensor, Tensor]:
+    """The logarithm of Φ(z) and its slope r(z) at z of any shape, without gradients."""
+    flat = z.detach().reshape(-1).contiguous().numpy()
+    value, ratio = np.empty_like(flat), np.empty_like(flat)
+    _truncation.log_cdf(flat, value, ratio)
+    return torch.from_numpy(value).reshape(z.shape), torch.from_numpy(ratio).reshape(z.shape)
 
 
 def terms(threshold: Tensor) -> Terms:
     """All four at thresholds of any shape, without gradients."""
-    ratio = normal_density(threshold) / normal_cdf(threshold)
-    excess = threshold + ratio
-    factor = 1.0 - ratio * excess
-    found = Terms(ratio, excess, factor, ratio * (excess.square() - factor))
-    tail = threshold < TAIL
-    if bool(tail.any()):
-        for near, far in zip(found, _far(threshold[tail]), strict=True):
-            near[tail] = far
-    return found
-
-
-def _far(threshold: Tensor) -> Terms:
-    """The terms by the continued fraction, for γ ≤ `TAIL`."""
-    t = -threshold
-    below = torch.zeros_like(t)
-    for n in range(DEPTH, 4, -1):
-        below = n / (t + below)
-    k4 = 4.0 / (t + below)
-    k3 = 3.0 / (t + k4)
-    k2 = 2.0 / (t + k3)
-    excess = 1.0 / (t + k2)
-    ratio = t + excess
-    factor = excess * (t + 2.0 * k2 - k3) / ((t + k2) * (t + k3))
-    slope = 2.0 * ratio * excess * (t + 3.0 * k3 - 2.0 * k4) / ((t + k2) * (t + k3).square() * (t + k4))
-    return Terms(ratio, excess, factor, slope)
+    flat = threshold.detach().reshape(-1).contiguous().numpy()
+    found = np.empty((4, len(flat)))
+    _truncation.terms(flat, *found)
+    return Terms(*torch.from_numpy(found).reshape(4, *threshold.shape))
 
 
 def truncated_quantile(score: Tensor, threshold: Tensor) -> Tensor:
@@ -138,7 +103,7 @@ def truncated_quantile(score: Tensor, threshold: Tensor) -> Tensor:
     target = log_level[deep]
     root = -(-2.0 * target).sqrt()
     for _ in range(8):
-        root = root - (log_cdf(root) - target) / _far(root).ratio
+        root = root - (log_cdf(root) - target) / terms(root).ratio
     v[deep] = root
     return -v
 

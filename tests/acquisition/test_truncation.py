@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from scorebo.acquisition.truncation import TAIL, log_cdf, terms, truncate, truncated_quantile
+from scorebo.acquisition._truncation import TAIL
+from scorebo.acquisition.truncation import log_cdf, terms, truncate, truncated_quantile
 
 mpmath.mp.dps = 60
 
