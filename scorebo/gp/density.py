@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from scorebo.errors import InputError
-from scorebo.gp import _compiled
+from scorebo.gp import _callback, _compiled
 from scorebo.gp.kernels import RBF, Matern52, as_kernel
 from scorebo.gp.priors import GAUSSIAN, Prior
 from scorebo.gp.surrogate import Surrogate
@@ -83,6 +83,12 @@ class LogDensity:
         if self._jacobian is not None:
             value, gradient = value - float(self._jacobian @ theta), gradient - self._jacobian
         return value, gradient
+
+    def packed(self) -> np.ndarray:
+        """All that `_callback.evaluate` needs of a density of logarithms, in one block of memory."""
+        if self._jacobian is not None:
+            raise InputError("Only the density of the logarithms is sampled from.")
+        return _callback.pack(*self._arguments)
 
     def sample_prior(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """`size x dim` draws of θ from the prior."""

@@ -1,3 +1,4 @@
+import ctypes
 import math
 
 import gpytorch
@@ -7,7 +8,7 @@ import torch
 
 from scorebo.config import load_model
 from scorebo.errors import InputError
-from scorebo.gp import LogDensity
+from scorebo.gp import LogDensity, _callback
 from scorebo.gp.priors import Prior
 
 MODELS = ["al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch"]
@@ -122,3 +123,24 @@ def test_kernel_without_a_compiled_density_is_refused():
 
     with pytest.raises(InputError, match="No compiled density for the kernel Rough"):
         LogDensity(*data(4, 5, 2), load_model("bo_lognormal", kernel=Rough()))
+
+
+@pytest.mark.parametrize("model", ["al_lognormal_no_outputscale", "bo_lognormal", "botorch"])
+def test_c_function_is_the_density(model):
+    density = LogDensity(*data(7, 9, 3), load_model(model))
+    block, theta = density.packed(), np.random.default_rng(1).standard_normal(density.dim)
+    gradient, value = np.empty(density.dim), np.empty(1)
+    doubles = ctypes.POINTER(ctypes.c_double)
+    pointers = [array.ctypes.data_as(doubles) for array in (theta, gradient, value, block)]
+    assert _callback.evaluate.ctypes(density.dim, *pointers) == 0
+    expected, slope = density(theta)
+    assert value[0] == expected
+    assert np.array_equal(gradient, slope)
+    assert block[0] == 1.0
+    theta[:] = np.nan
+    assert _callback.evaluate.ctypes(density.dim, *pointers) != 0
+
+
+def test_only_the_density_of_logarithms_is_packed():
+    with pytest.raises(InputError, match="logarithms"):
+        LogDensity(*data(7, 9, 3), load_model("map"), of_logarithms=False).packed()
