@@ -2,13 +2,14 @@
 # make demo-bo a small comparison of optimisers
 # make test    all tests
 # make speed   this project and BoTorch side by side
+# make speed-bo the same for a whole iteration of optimisation; BoTorch takes about ten minutes
 # ARGS="..." is passed on: make test ARGS="tests/gp -x"
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo demo-bo test lint types speed clean
+.PHONY: demo demo-bo test lint types speed speed-bo clean
 
 demo: $(INSTALLED)
 	$(BIN)/python scripts/demo.py $(ARGS)
@@ -28,6 +29,9 @@ types: $(INSTALLED)
 
 speed: $(INSTALLED)
 	$(BIN)/python scripts/compare_speed.py $(ARGS)
+
+speed-bo: $(INSTALLED)
+	$(BIN)/python scripts/compare_bo_speed.py $(ARGS)
 
 # torch goes first and exactly: any other requirement on it draws in a CUDA build.
 $(INSTALLED): requirements.lock pyproject.toml

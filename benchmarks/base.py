@@ -127,6 +127,12 @@ def _checked(function: Callable[[Any, Tensor], Tensor]) -> Callable[[Any, Tensor
     @functools.wraps(function)
     def evaluate_true(self: Benchmark, X: Tensor) -> Tensor:
         inside = check_inputs(self.name, X, *self._corners())
-        return check_outputs(self.name, inside, function(self, inside.clone()))
+        try:
+            values = function(self, inside.clone())
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"Task '{self.name}' raised {type(error).__name__}: {error}.") from error
+        return check_outputs(self.name, inside, values)
 
     return evaluate_true

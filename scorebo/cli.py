@@ -24,7 +24,11 @@ settings changed most: results, seed, threads, benchmark.initial, benchmark.tota
 mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features"""
 COLLECT_EXAMPLES = """examples:
   scorebo collect results --out table.parquet
-  scorebo collect results/gramacy1 --out gramacy1.csv"""
+  scorebo collect results/gramacy1 --out gramacy1.csv
+  scorebo collect results --hyperparameters --out hyperparameters.parquet
+
+With --hyperparameters one row per run, iteration and hyperparameter set, in the task's own units: outputscale and noise
+are variances of the task's outputs, mean is one of them; lengthscale_1 … are in units of the sides of the box."""
 PLOT_EXAMPLES = """examples:
   scorebo plot al-mll --results results --out al-mll.pdf
   scorebo plot al-rmse --results results/demo --out al-rmse.png"""
@@ -76,6 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     collect = add("collect", "Gather the records of all runs in one tidy table.", COLLECT_EXAMPLES)
     collect.add_argument("results", type=Path, metavar="DIR", help="root of the run folders")
     collect.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.parquet or FILE.csv")
+    collect.add_argument(
+        "--hyperparameters", action="store_true", help="every hyperparameter set instead of the metrics"
+    )
     collect.set_defaults(command=_collect)
 
     plot = add("plot", "Draw a figure of the paper from stored runs.", PLOT_EXAMPLES)
@@ -120,13 +127,14 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _collect(options: argparse.Namespace) -> None:
-    from scorebo.store import collect, write_table
+    from scorebo.store import collect, collect_hyperparameters, write_table
 
-    table = collect(options.results)
+    table = (collect_hyperparameters if options.hyperparameters else collect)(options.results)
     write_table(table, options.out)
     for problem in table.attrs["problems"]:
         print(f"scorebo: {problem}", file=sys.stderr)
-    print(f"{table['run_id'].nunique()} runs, {len(table)} records: {options.out}")
+    rows = "hyperparameter sets" if options.hyperparameters else "records"
+    print(f"{table['run_id'].nunique()} runs, {len(table)} {rows}: {options.out}")
 
 
 def _plot(options: argparse.Namespace) -> None:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class InputError(ValueError):
     """Something that was handed in cannot be used; the message says what and what is allowed."""
+
+
+class EvaluationError(InputError):
+    """The task's function raised, or returned what is no observation; `x` is the point, `reason` what happened."""
+
+    def __init__(self, message: str, x: Sequence[float] = (), reason: str = "") -> None:
+        super().__init__(message)
+        self.x = list(x)
+        self.reason = reason
 
 
 def check_choice(what: str, value: object, allowed: Iterable[str]) -> str:

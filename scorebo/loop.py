@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,7 @@ from benchmarks.base import Benchmark
 from scorebo import metrics
 from scorebo.acquisition import Context, build_strategy
 from scorebo.config import instantiate, load_model
+from scorebo.errors import EvaluationError, InputError
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import fit_gp
 from scorebo.regret import OptimisationMetrics, optimisation_metrics
@@ -112,6 +115,7 @@ class Run:
             "noise_floor": model.noise_floor,
             "output_mean": scaling.output_mean,
             "output_std": scaling.output_std,
+            "output_sign": scaling.sign,
             "seconds": seconds,
         }
 
@@ -130,9 +134,16 @@ class Run:
         )
 
     def _observe(self, x: Tensor, iteration: int, seconds: dict[str, float]) -> Record:
-        with _timed(seconds, "evaluate"):
-            y, f = self.benchmark.observe(x, self.seed, iteration)
-        return {"x": x.tolist(), "y": y, "f": f}
+        point = x.tolist()
+        try:
+            with _timed(seconds, "evaluate"):
+                y, f = self.benchmark.observe(x, self.seed, iteration)
+            if not (math.isfinite(y) and math.isfinite(f)):
+                raise InputError(f"Task '{self.benchmark.name}' observed y = {y}, f = {f}.")
+        except Exception as error:  # whatever a user's function does; an interrupt is no exception of this kind
+            reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+            raise EvaluationError(f"Observation {iteration} at x = {point} failed. {reason}", point, reason) from error
+        return {"x": point, "y": y, "f": f}
 
 
 _NO_MODEL: Record = dict.fromkeys(
@@ -149,6 +160,7 @@ _NO_MODEL: Record = dict.fromkeys(
         "noise_floor",
         "output_mean",
         "output_std",
+        "output_sign",
     )
 )
 
@@ -164,6 +176,10 @@ def execute(
 
     Returns:
         The last record; None if the run was finished before, and nothing was done.
+
+    Raises:
+        EvaluationError: the task's function raised or returned no number. What was recorded before stays, the failure
+            is noted beside it, and the next start tries the same point again.
     """
     store = RunStore(Path(config["results"]), config)
     if store.is_finished():
@@ -175,7 +191,13 @@ def execute(
         for repair in resumed.repairs:
             logger.warning("Repaired %s: %s", store.folder, repair)
         for iteration in range(len(records) + 1, run.num_records + 1):
-            records.append(run.record(iteration, records))
+            try:
+                records.append(run.record(iteration, records))
+            except EvaluationError as error:
+                noted = store.note_failure(iteration, error.x, error.reason, traceback.format_exception(error))
+                raise EvaluationError(
+                    f"{error} It is noted in {noted}; the same command goes on from there.", error.x, error.reason
+                ) from error
             store.append(records[-1])
             on_record(records[-1], run.num_records)
         store.finish()

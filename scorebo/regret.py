@@ -1,10 +1,9 @@
-"""How far an optimisation run has come: regrets, the recommended point, and hyperparameters in the task's units."""
+"""How far an optimisation run has come: regrets, and the recommended point."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -123,35 +122,3 @@ def _violation(benchmark: Benchmark, optimum: float, best: float) -> float:
         excess,
     )
     return excess
-
-
-def in_task_units(
-    hyperparameters: Mapping[str, Any], output_std: float, bounds: Tensor | None = None
-) -> dict[str, Any]:
-    """Hyperparameters of a record in the task's own units.
-
-    Outputscale and noise are variances on the model's standardised scale: they are multiplied by `output_std`².
-    Lengthscales stay as they are, in units of the box's sides, the scale on which they are compared with one another;
-    with `bounds` they are also given in the units of each input.
-
-    Args:
-        hyperparameters: `lengthscale` `M x D`, `outputscale` `M`, `noise` `M`, lists or tensors; others are left out.
-        output_std: by which the outputs were divided.
-        bounds: `2 x D`, the task's box.
-
-    Returns:
-        `lengthscale`, `outputscale`, `noise` and, with bounds, `lengthscale_in_input_units`, as lists.
-    """
-    lengthscale, outputscale, noise = (
-        torch.as_tensor(hyperparameters[name], dtype=torch.float64) for name in ("lengthscale", "outputscale", "noise")
-    )
-    variance = output_std**2
-    result = {
-        "lengthscale": lengthscale.tolist(),
-        "outputscale": (variance * outputscale).tolist(),
-        "noise": (variance * noise).tolist(),
-    }
-    if bounds is not None:
-        sides = torch.as_tensor(bounds[1] - bounds[0], dtype=torch.float64)
-        result["lengthscale_in_input_units"] = (lengthscale * sides).tolist()
-    return result

@@ -34,3 +34,44 @@ class FailsLate(_OneDimensional):
 
     def evaluate_true(self, X):
         return X[:, 0] if len(X) == 1 else X[:, 0] * float("nan")
+
+
+class Fragile(_OneDimensional):
+    """Observation 4 goes wrong in the way `fault` says: "raise", or the value it becomes."""
+
+    fault: str | float | None = None
+    observing = 0
+
+    def observe(self, x, seed, index):
+        self.observing = index
+        try:
+            return super().observe(x, seed, index)
+        finally:
+            self.observing = 0
+
+    def evaluate_true(self, X):
+        value = torch.sin(5.0 * X[:, 0])
+        if self.observing != 4 or self.fault is None:
+            return value
+        if self.fault == "raise":
+            raise RuntimeError("the machine is on fire")
+        return torch.full_like(value, self.fault)
+
+
+class NotANumberObserved(_OneDimensional):
+    """Its own `observe`, which nobody checks but the run."""
+
+    def observe(self, x, seed, index):
+        return float("nan"), 0.0
+
+    def evaluate_true(self, X):
+        return X[:, 0]
+
+
+class RaisesLate(_OneDimensional):
+    """Fine on single points, not on the two thousand of the metrics."""
+
+    def evaluate_true(self, X):
+        if len(X) > 1:
+            raise MemoryError("too many points")
+        return X[:, 0]

@@ -173,6 +173,13 @@ class TestCollectAndPlot:
             assert table["negative_mll"].isna().sum() == 8
             assert table["finished"].all()
 
+    def test_collect_hyperparameters(self, results, tmp_path, capsys):
+        out = tmp_path / "sets.parquet"
+        assert main(["collect", str(results), "--hyperparameters", "--out", str(out)]) == 0
+        # Two initial points and four in all: models at iterations 3, 4 and 5 with three sets each.
+        assert f"4 runs, 36 hyperparameter sets: {out}" in capsys.readouterr().out
+        assert {"lengthscale_1", "outputscale", "noise", "mean"} <= set(pd.read_parquet(out).columns)
+
     @pytest.mark.parametrize(("figure", "suffix", "magic"), [
         ("al-mll", ".pdf", b"%PDF"), ("al-rmse", ".png", b"\x89PNG"), ("al-mll", ".svg", b"<?xml"),
     ])  # fmt: skip

@@ -12,11 +12,13 @@ import torch
 
 import scorebo
 from scorebo import metrics
+from scorebo.cli import main
 from scorebo.errors import InputError
 from scorebo.gp import FullyBayesianGP
 from scorebo.loop import Run, execute
 from scorebo.scaling import Scaling
 from scorebo.store import RunStore, read_records
+from tests import bad_tasks
 from tests.runs import tiny_config, tiny_overrides, without_timings
 
 ACQUISITIONS = [
@@ -234,6 +236,8 @@ class TestBadTasks:
             ("ReturnsWrongShape", "gramacy1.*shape"),
             ("Constant", "constant outputs cannot be standardised"),
             ("Missing", "cannot be made"),
+            ("NotANumberObserved", "Observation 1 .* observed y = nan"),
+            ("RaisesLate", "Task 'gramacy1' raised MemoryError: too many points"),
         ],
     )
     def test_is_explained(self, tmp_path, target, message):
@@ -245,6 +249,44 @@ class TestBadTasks:
         with pytest.raises(InputError, match="gramacy1"):
             execute(config)
         assert len(records_of(config)) == 2
+
+    @pytest.mark.parametrize(
+        ("fault", "reason"),
+        [
+            ("raise", "Task 'gramacy1' raised RuntimeError: the machine is on fire."),
+            (math.nan, "Task 'gramacy1' returned nan at x"),
+            (-math.inf, "Task 'gramacy1' returned -inf at x"),
+        ],
+    )
+    def test_failed_evaluation_is_noted_and_the_run_goes_on_from_there(
+        self, tmp_path, monkeypatch, capsys, fault, reason
+    ):
+        settings = ["gramacy1", "random", "benchmark.total=5", "benchmark._target_=tests.bad_tasks.Fragile"]
+        undisturbed = tiny_config(tmp_path / "undisturbed", *settings)
+        execute(undisturbed)
+        command = ["run", "--quiet", *tiny_overrides(tmp_path, *settings)]
+        config = tiny_config(tmp_path, *settings)
+        folder = RunStore(tmp_path, config).folder
+
+        monkeypatch.setattr(bad_tasks.Fragile, "fault", fault)
+        for attempt in (1, 2):  # it fails as long as the function does
+            assert main(command) == 2
+            message = capsys.readouterr().err
+            assert "Observation 4 at x = [" in message
+            assert reason in message
+            assert str(folder / "failures.jsonl") in message
+            assert "Traceback" not in message
+            assert len(records_of(config)) == 3
+            failures = [json.loads(line) for line in (folder / "failures.jsonl").read_text().splitlines()]
+            assert [failure["iteration"] for failure in failures] == attempt * [4]
+            assert failures[-1]["reason"].startswith(reason)
+            assert any("evaluate_true" in line for line in failures[-1]["traceback"])
+        assert not RunStore(tmp_path, config).is_finished()
+
+        monkeypatch.setattr(bad_tasks.Fragile, "fault", None)
+        assert main(command) == 0
+        assert comparable(records_of(config)) == comparable(records_of(undisturbed))
+        assert failures[0]["x"] == records_of(config)[3]["x"]
 
 
 def test_threads_and_versions_are_stored(finished):

@@ -1,11 +1,16 @@
 """Every acquisition on every task, and what a record of an optimisation run holds."""
 
+import functools
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import scorebo
+from scorebo import metrics, regret
+from scorebo.acquisition import maximize
 from scorebo.config import available
 from scorebo.loop import Run, execute
 from scorebo.store import RunStore, read_records
@@ -14,7 +19,7 @@ from tests.runs import TINY, tiny_config
 TASKS = ["branin", "rosenbrock2", "hartmann3", "rosenbrock4", "hartmann4", "hartmann6", "gp8"]
 OPTIMISERS = ["scorebo_hr", "scorebo_ws", "scorebo_kl", "scorebo_hr_mc", "scorebo_ws_mc", "jes", "mes", "pes", "nei"]
 OPTIMISERS += ["nei_map", "nei_plain", "ucb", "thompson"]
-SMALL = ["mcmc.num_optima=2", "mcmc.num_features=64"]
+SMALL = ["mcmc.num_optima=2", "mcmc.num_features=64", "benchmark.total=50"]
 
 
 def test_the_lists_above_are_complete():
@@ -23,12 +28,30 @@ def test_the_lists_above_are_complete():
     assert set(TASKS) <= set(available("benchmark"))
 
 
+@functools.cache
+def composed(task: str, acquisition: str) -> dict[str, Any]:
+    """Composing takes longer than a tiny iteration: done once for each task and once for each acquisition."""
+    return tiny_config(Path("not-written"), task, acquisition, *SMALL)
+
+
+def pair_config(task: str, acquisition: str) -> dict[str, Any]:
+    """What composing the pair gives: an acquisition brings its node, and its model where it selects one."""
+    config, other = composed(task, "random"), composed("branin", acquisition)
+    node = dict(other["acquisition"])
+    if "num_samples" in node:
+        node["num_samples"] = 16
+    selected = {} if other["model"] == composed("branin", "random")["model"] else {"model": other["model"]}
+    return config | {"acquisition": node} | selected
+
+
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("acquisition", available("acquisition"))
-def test_every_acquisition_runs_on_every_task(tmp_path, task, acquisition):
-    initial = scorebo.load_benchmark(task).initial
-    config = tiny_config(tmp_path, task, acquisition, f"benchmark.total={initial + 2}", *SMALL)
-    run, records = Run(config), []
+def test_every_acquisition_runs_on_every_task(task, acquisition, monkeypatch):
+    # What a record measures is as small as what it tries: one block of test points, a short search for the best mean.
+    monkeypatch.setattr(metrics, "NUM_POINTS", metrics.BLOCK)
+    monkeypatch.setattr(regret, "maximize", functools.partial(maximize, raw_samples=32, restarts=2, maxiter=10))
+    run, records = Run(pair_config(task, acquisition)), []
+    initial = run.benchmark.initial
     for iteration in range(1, initial + 3):
         records.append(run.record(iteration, records))
     for record in records[initial:]:
@@ -39,8 +62,18 @@ def test_every_acquisition_runs_on_every_task(tmp_path, task, acquisition):
         assert record["acquisition_value"] is None or math.isfinite(record["acquisition_value"])
 
 
+def test_a_pair_is_configured_as_it_is_composed():
+    for task, acquisition in (("hartmann6", "nei_map"), ("gp8", "jes")):
+        expected = tiny_config(Path("not-written"), task, acquisition, *SMALL)
+        found = pair_config(task, acquisition)
+        assert {**found, "acquisition": None} == {**expected, "acquisition": None}
+        assert found["acquisition"] == expected["acquisition"] | {
+            name: 16 for name in expected["acquisition"] if name == "num_samples"
+        }
+
+
 def test_records_of_an_optimisation_run(tmp_path):
-    config = tiny_config(tmp_path, "branin", "scorebo_hr", *SMALL)
+    config = tiny_config(tmp_path, "branin", "scorebo_hr", *SMALL, "benchmark.total=6")
     execute(config)
     store = RunStore(tmp_path, config)
     records = read_records(store.folder / "records.jsonl").records

@@ -9,7 +9,7 @@ import torch
 import scorebo
 from benchmarks import Benchmark
 from scorebo.gp import FullyBayesianGP
-from scorebo.regret import in_task_units, optimisation_metrics
+from scorebo.regret import optimisation_metrics
 from scorebo.scaling import Scaling
 
 
@@ -160,36 +160,3 @@ def test_a_good_model_recommends_what_was_never_queried():
     assert found.recommended_x == pytest.approx([1.0, 3.0], abs=0.05)
     assert found.inference_regret < 1e-3
     assert found.inference_regret < found.simple_regret
-
-
-def test_hyperparameters_in_the_tasks_units():
-    given = {
-        "lengthscale": [[0.5, 2.0], [1.0, 3.0]],
-        "outputscale": [1.0, 2.0],
-        "noise": [0.1, 0.2],
-        "mean": [0.0, 1.0],
-    }
-    result = in_task_units(given, 3.0)
-    assert result == {
-        "lengthscale": [[0.5, 2.0], [1.0, 3.0]],
-        "outputscale": [9.0, 18.0],
-        "noise": [pytest.approx(0.9), pytest.approx(1.8)],
-    }
-    bounds = torch.tensor([[-2.0, 0.0], [4.0, 10.0]])
-    assert in_task_units(given, 1.0, bounds)["lengthscale_in_input_units"] == [[3.0, 20.0], [6.0, 30.0]]
-    as_tensors = {name: torch.tensor(value, dtype=torch.float64) for name, value in given.items()}
-    assert in_task_units(as_tensors, 3.0) == result
-
-
-def test_a_scaled_task_has_the_same_hyperparameters_in_its_own_units():
-    """Multiplying the outputs by 7 multiplies the variances by 49, whatever was standardised in between."""
-    X = torch.rand(20, 2, dtype=torch.float64)
-    y = torch.sin(5 * X.sum(-1))
-    results = []
-    for factor in (1.0, 7.0):
-        scaling = Scaling.of(torch.tensor([[0.0] * 2, [1.0] * 2]), factor * y, maximize=True, standardize=True)
-        model = scorebo.fit_gp(X, scaling.to_model(factor * y), model="map")
-        names = ("lengthscale", "outputscale", "noise")
-        results.append(in_task_units({name: getattr(model, name) for name in names}, scaling.output_std))
-    for name in ("outputscale", "noise"):
-        assert results[1][name] == pytest.approx([49.0 * value for value in results[0][name]], rel=1e-6)

@@ -4,7 +4,7 @@ from scorebo.acquisition.baselines import BALD, BALM, BQBC, QBMGP
 from scorebo.acquisition.entropy_search import JES, MES
 from scorebo.acquisition.maximize import maximize
 from scorebo.acquisition.mixture_mean import MixtureMean
-from scorebo.acquisition.noisy_ei import noisy_expected_improvement
+from scorebo.acquisition.noisy_ei import NoisyExpectedImprovement
 from scorebo.acquisition.pes import PES
 from scorebo.acquisition.sal import SAL
 from scorebo.acquisition.scorebo import SCoreBO
@@ -24,6 +24,7 @@ __all__ = [
     "Context",
     "Maximize",
     "MixtureMean",
+    "NoisyExpectedImprovement",
     "Proposal",
     "Random",
     "SCoreBO",
@@ -32,5 +33,4 @@ __all__ = [
     "Thompson",
     "build_strategy",
     "maximize",
-    "noisy_expected_improvement",
 ]

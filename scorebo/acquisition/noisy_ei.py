@@ -1,4 +1,4 @@
-"""Noisy expected improvement: BoTorch's own, on the ensemble.
+"""Noisy expected improvement over the unknown best of the observed points.
 
 Letham, Karrer, Ottoni, Bakshy. Constrained Bayesian optimization with noisy experiments. Bayesian Analysis 2019.
 Ament, Daulton, Eriksson, Balandat, Bakshy. Unexpected improvements to expected improvement. NeurIPS 2023.
@@ -6,41 +6,114 @@ Ament, Daulton, Eriksson, Balandat, Bakshy. Unexpected improvements to expected 
 
 from __future__ import annotations
 
-import warnings
+from typing import Any
 
 import torch
-from botorch.acquisition.acquisition import AcquisitionFunction
-from botorch.acquisition.logei import qLogNoisyExpectedImprovement
-from botorch.acquisition.monte_carlo import qNoisyExpectedImprovement
-from botorch.exceptions.warnings import NumericsWarning
+from botorch.acquisition.logei import TAU_RELU
+from botorch.acquisition.utils import prune_inferior_points
 from botorch.models.model import Model
 from botorch.sampling.normal import SobolQMCNormalSampler
+from botorch.utils.sampling import draw_sobol_normal_samples
+from linear_operator.utils.cholesky import psd_safe_cholesky
+from torch import Tensor
 
+from scorebo.acquisition.base import PointAcquisition
 from scorebo.errors import InputError, check_integer
 
+# Samples by which BoTorch prunes the baseline.
+PRUNING_SAMPLES = 2048
+# The least variance of f(x) given f at the baseline, relative to the outputscale: at the baseline itself it is 0, where
+# the square root has no gradient.
+LEAST_VARIANCE = 1e-12
+# Weight of the fat tail of BoTorch's smooth maximum of x and 0.
+FAT_TAIL = 0.1
 
-def noisy_expected_improvement(
-    model: Model, log: bool = True, num_samples: int = 256, seed: int = 0
-) -> AcquisitionFunction:
-    """Expected improvement over the unknown best of the observed points, averaged over the sets.
+
+class NoisyExpectedImprovement(PointAcquisition):
+    """BoTorch's qLogNoisyExpectedImprovement (or qNoisyExpectedImprovement) of one point: same samples, same values.
+
+    BoTorch draws f at the baseline and f(x) from their joint posterior, factorised anew for every x. Here the baseline
+    is factorised and drawn once, LLᵀ its covariance and z the standard normal numbers behind a sample, and
+
+        f(x) = μ(x) + aᵀz + √(v(x) − aᵀa)·z₊        a = L⁻¹ cov(f at the baseline, f(x))
+
+    is the same sample from the same numbers, of which z₊ is the last.
 
     Args:
         model: the ensemble.
-        log: the logarithm, numerically better and with the same maximiser (averaged over the sets as EI).
-        num_samples: quasi-Monte Carlo samples of the observed points' values.
-        seed: of the samples; the global random state, which BoTorch's pruning uses, is left as it was.
+        log: the logarithm, numerically better and with the same maximiser; averaged over the sets as EI.
+        num_samples: quasi-Monte Carlo samples S.
+        seed: of the samples; the result is a function of it.
+
+    Attributes:
+        baseline: `n_b x D`, the observed points that may be the best; BoTorch's pruning leaves out the others.
     """
-    if not isinstance(log, bool):
-        raise InputError(f"log must be true or false, got {log!r}.")
-    check_integer("num_samples", num_samples, 1)
-    kind = qLogNoisyExpectedImprovement if log else qNoisyExpectedImprovement
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-        # BoTorch advises against the plain form; who asks for it wants the paper's.
-        warnings.simplefilter("ignore", NumericsWarning)
-        torch.manual_seed(seed)
-        return kind(
-            model,
-            X_baseline=model.train_X,
-            sampler=SobolQMCNormalSampler(torch.Size([num_samples]), seed=seed % 2**32),
-            prune_baseline=True,
-        )
+
+    def __init__(self, model: Model, log: bool = True, num_samples: int = 256, seed: int = 0) -> None:
+        self.check_options(log, num_samples, seed)
+        super().__init__(model)
+        self.log = log
+        model, seed = self.model, seed % 2**32
+        pruning = SobolQMCNormalSampler(torch.Size([PRUNING_SAMPLES]), seed=seed)
+        with torch.no_grad():
+            self.baseline = prune_inferior_points(model, model.train_X, sampler=pruning)
+            mean, covariance = model.joint(self.baseline)
+            _, self.whitened = model.whiten(self.baseline)  # M x n x n_b
+            self.factor = psd_safe_cholesky(covariance)  # M x n_b x n_b
+        normal = draw_sobol_normal_samples(len(self.baseline) + 1, num_samples, dtype=torch.float64, seed=seed)
+        self.normal, self.last_normal = normal[:, :-1], normal[:, -1:]
+        # The best of the baseline in each sample, M x S x 1.
+        self.best = (mean.unsqueeze(-2) + self.normal @ self.factor.mT).amax(dim=-1, keepdim=True)
+
+    @staticmethod
+    def check_options(log: bool = True, num_samples: int = 256, seed: int = 0) -> None:
+        """Refuse options that cannot be used, before there is a model."""
+        if not isinstance(log, bool):
+            raise InputError(f"log must be true or false, got {log!r}.")
+        check_integer("num_samples", num_samples, 1)
+        check_integer("seed", seed, 0)
+
+    def evaluate(self, points: Tensor) -> Tensor:
+        improvement = self._sample(points) - self.best
+        return _LogMeanSmooth.apply(improvement) if self.log else improvement.clamp_min(0.0).mean(dim=(0, 1))
+
+    def _sample(self, points: Tensor) -> Tensor:
+        """Samples of f at points `b x D`: `M x S x b`."""
+        model = self.model
+        scale = model.outputscale[:, None]
+        mean, whitened = model.whiten(points)
+        prior = model.kernel(self.baseline, points, model.lengthscale, model.outputscale)
+        covariance = prior - self.whitened.mT @ whitened
+        weights = torch.linalg.solve_triangular(self.factor, covariance, upper=False)  # M x n_b x b
+        variance = scale - whitened.square().sum(dim=-2) - weights.square().sum(dim=-2)
+        std = torch.maximum(variance, LEAST_VARIANCE * scale).sqrt()
+        return mean.unsqueeze(-2) + self.normal @ weights + self.last_normal * std.unsqueeze(-2)
+
+
+class _LogMeanSmooth(torch.autograd.Function):
+    """log of the mean over sets and samples of BoTorch's `fatplus`, a smooth maximum of x and 0 with a fat tail.
+
+    τ·(log(1 + e^t) + 0.1/(1 + t²)) with t = x/τ. It never underflows, so that the mean needs no logarithms: what would
+    otherwise be most of the time, with its backward pass through every sample.
+    """
+
+    @staticmethod
+    def forward(context: Any, improvement: Tensor) -> Tensor:
+        """`M x S x b` -> `b`."""
+        t = improvement / TAU_RELU
+        # Clamped where e^-|t| is next to the least normal number: going below it is ten times as slow.
+        decay = t.abs().clamp_(max=700.0).neg_().exp_()
+        tail = t.square().add_(1.0).reciprocal_()
+        value = t.clamp_min(0.0).add_(decay.log1p()).add_(tail, alpha=FAT_TAIL)
+        total = value.sum(dim=(0, 1))
+        # d/dt: the logistic function from the side on which it does not overflow, and that of the tail.
+        slope = torch.where(t >= 0, 1.0, decay).div_(decay.add_(1.0))
+        slope.sub_(t.mul_(tail.square_()), alpha=2.0 * FAT_TAIL)
+        context.save_for_backward(slope.div_(TAU_RELU * total))
+        return (TAU_RELU * total / improvement.shape[:2].numel()).log()
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> Tensor:
+        """`b` -> `M x S x b`."""
+        (slope,) = context.saved_tensors
+        return slope * gradient

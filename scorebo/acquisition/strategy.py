@@ -100,10 +100,10 @@ class Maximize(Strategy):
         model = context.model
         coin = generator(context.task, context.seed, "exploit", context.iteration).random()
         exploit = coin < self.exploit_probability
-        acquisition = MixtureMean(model) if exploit else self.factory(context)
         with warnings.catch_warnings(record=True) as caught:
-            # BoTorch's acquisitions factorise posterior covariances; a jitter they had to add is counted, not printed.
+            # Some acquisitions factorise posterior covariances; a jitter they had to add is counted, not printed.
             warnings.simplefilter("always", NumericalWarning)
+            acquisition = MixtureMean(model) if exploit else self.factory(context)
             x, value = maximize(
                 acquisition,
                 context.bounds,
@@ -203,6 +203,8 @@ def build_strategy(node: Mapping[str, Any], optimizer: Mapping[str, Any] | None 
         _check_names(f"acquisition '{name}'", target, options, given=())
         return target(**options)
     exploit = check_number("exploit_probability", options.pop("exploit_probability", 0.0), 0.0)
+    if exploit > 1.0:
+        raise InputError(f"exploit_probability is a probability, at most 1, got {exploit:g}.")
     _check_names(f"acquisition '{name}'", target, options, given=("model", *_OPTIMA))
     # An acquisition that can tell unusable options without a model says so before anything has run.
     getattr(target, "check_options", lambda **_: None)(**options)

@@ -2,6 +2,7 @@
 
 from scorebo.store.atomic import write_atomically
 from scorebo.store.collect import collect, find_runs, write_table
+from scorebo.store.hyperparameters import collect_hyperparameters, in_task_units
 from scorebo.store.identity import IDENTITY_NODES, identity_nodes, run_folder, run_id
 from scorebo.store.lock import RunLock
 from scorebo.store.records import Reading, RecordWriter, read_records, truncate_to
@@ -15,8 +16,10 @@ __all__ = [
     "RunLock",
     "RunStore",
     "collect",
+    "collect_hyperparameters",
     "find_runs",
     "identity_nodes",
+    "in_task_units",
     "read_records",
     "run_folder",
     "run_id",

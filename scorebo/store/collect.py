@@ -19,7 +19,7 @@ from scorebo.store.stored_config import read_config
 if TYPE_CHECKING:
     import pandas as pd
 
-_WHO = ("benchmark", "model", "acquisition", "seed")
+WHO = ("benchmark", "model", "acquisition", "seed")
 _WHAT = ("iteration", "kind", "num_observations", "x")
 _OPTIMISATION = (
     *("inference_regret", "in_sample_inference_regret", "simple_regret"),
@@ -50,13 +50,12 @@ def find_runs(results: Path) -> Iterator[Path]:
 def collect(results: Path | str) -> pd.DataFrame:
     """One row per record: who (benchmark, model, acquisition, seed), when (iteration), what was measured, which run.
 
-    `x` is a list in the task's units; `mcmc_…` are the sampler's scalar diagnostics; hyperparameters stay in the
-    records. What could not be read is left out and named in `table.attrs["problems"]`, a list of texts.
+    `x` is a list in the task's units; `mcmc_…` are the sampler's scalar diagnostics; for the hyperparameters see
+    `collect_hyperparameters`. What could not be read is left out and named in `table.attrs["problems"]`, a list of
+    texts.
     """
     problems: list[str] = []
-    runs = [run for folder in find_runs(Path(results)) if (run := _read_run(folder, problems))]
-    _refuse_duplicates(runs)
-    runs.sort(key=lambda run: (run["benchmark"], run["model"], run["acquisition"], run["seed"], run["run_id"]))
+    runs = describe_runs(results, problems)
     columns: dict[str, list[Any]] = {}
     rows = 0
     for run in runs:
@@ -66,9 +65,21 @@ def collect(results: Path | str) -> pd.DataFrame:
             columns.setdefault(name, [None] * rows).extend(part.get(name) or [None] * count)
         rows += count
     if not rows:
-        found = f"The {len(runs)} runs in {results} have no records" if runs else f"There are no runs in {results}"
-        raise InputError(f"{found}{': ' + '; '.join(problems) if problems else '.'}")
+        raise nothing_found(results, runs, problems, "no records")
     return _table(columns, problems)
+
+
+def describe_runs(results: Path | str, problems: list[str]) -> list[dict[str, Any]]:
+    """Every run at or below `results`, in the order of the tables; what is wrong with one is added to `problems`."""
+    runs = [run for folder in find_runs(Path(results)) if (run := _read_run(folder, problems))]
+    _refuse_duplicates(runs)
+    return sorted(runs, key=lambda run: (*(run[name] for name in WHO), run["run_id"]))
+
+
+def nothing_found(results: Path | str, runs: list[Any], problems: list[str], lacking: str) -> InputError:
+    """The error that says why a table would be empty."""
+    found = f"The {len(runs)} runs in {results} have {lacking}" if runs else f"There are no runs in {results}"
+    return InputError(f"{found}{': ' + '; '.join(problems) if problems else '.'}")
 
 
 def write_table(table: pd.DataFrame, out: Path | str) -> None:
@@ -82,7 +93,9 @@ def write_table(table: pd.DataFrame, out: Path | str) -> None:
             if out.suffix == ".parquet":
                 table.to_parquet(temporary, engine="pyarrow", index=False)
             else:
-                table.assign(x=table["x"].map(_json_list, na_action="ignore")).to_csv(temporary, index=False)
+                if "x" in table:
+                    table = table.assign(x=table["x"].map(_json_list, na_action="ignore"))
+                table.to_csv(temporary, index=False)
 
 
 def _json_list(x: Any) -> str:
@@ -114,18 +127,26 @@ def _refuse_duplicates(runs: list[dict[str, Any]]) -> None:
             )
 
 
-def _columns(run: dict[str, Any], problems: list[str]) -> dict[str, list[Any]]:
-    """The columns of one run, all of the same length."""
+def good_records(
+    run: dict[str, Any], problems: list[str], leave_out: str | None = None
+) -> tuple[list[dict[str, Any]], bool]:
+    """The good records of a run, without the field `leave_out`, and whether it is finished."""
     folder = run["folder"]
     data = read_bytes(folder / "records.jsonl")
-    records, _, problem = parse_records(data, run["run_id"][:RUN_DIGITS], leave_out="hyperparameters")
+    records, _, problem = parse_records(data, run["run_id"][:RUN_DIGITS], leave_out)
     if problem:
         problems.append(f"{folder}: records.jsonl {problem}; the {len(records)} records before it are used")
+    return records, is_finished(folder, run["run_id"], data)
+
+
+def _columns(run: dict[str, Any], problems: list[str]) -> dict[str, list[Any]]:
+    """The columns of one run, all of the same length."""
+    records, finished = good_records(run, problems, leave_out="hyperparameters")
     seconds = [record.get("seconds") or {} for record in records]
     mcmc = [record.get("mcmc") or {} for record in records]
     scalars = {name for item in mcmc for name, value in item.items() if not isinstance(value, list | dict)}
-    finished = is_finished(folder, run["run_id"], data)
-    same = {**{name: run[name] for name in _WHO}, "finished": finished, "run_id": run["run_id"], "run": folder.name}
+    same = {name: run[name] for name in WHO} | {"finished": finished, "run_id": run["run_id"]}
+    same["run"] = run["folder"].name
     return {
         **{name: [value] * len(records) for name, value in same.items()},
         **{name: [record.get(name) for record in records] for name in (*_WHAT, *_FLOATS)},
@@ -138,7 +159,7 @@ def _table(columns: dict[str, list[Any]], problems: list[str]) -> pd.DataFrame:
     import pandas as pd
 
     mcmc = sorted(name for name in columns if name.startswith("mcmc_"))
-    order = [*_WHO, *_WHAT, *_FLOATS, *(f"seconds_{phase}" for phase in _PHASES), *mcmc, "finished", "run_id", "run"]
+    order = [*WHO, *_WHAT, *_FLOATS, *(f"seconds_{phase}" for phase in _PHASES), *mcmc, "finished", "run_id", "run"]
     table = pd.DataFrame({name: _series(name, columns.pop(name)) for name in order})
     table.attrs["problems"] = problems
     return table

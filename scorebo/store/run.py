@@ -15,7 +15,7 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.store.atomic import remove_temporaries, storage_errors
-from scorebo.store.folder import check_config, log_repair, note_session, set_aside, write_config
+from scorebo.store.folder import check_config, log_failure, log_repair, note_session, set_aside, write_config
 from scorebo.store.identity import identity_nodes, run_folder, run_id
 from scorebo.store.lock import RunLock
 from scorebo.store.markers import Checkpoint, is_finished, write_checkpoint, write_finished
@@ -113,6 +113,11 @@ class RunStore:
         self._count += 1
         checkpoint = Checkpoint(self._count, writer.size, self._hash.hexdigest(), state)
         write_checkpoint(self.folder, self.run_id, checkpoint)
+
+    def note_failure(self, iteration: int, x: list[float], reason: str, trace: list[str]) -> Path:
+        """Add an evaluation that failed to `failures.jsonl`, which is returned; it is no record of the run."""
+        self._resumed()
+        return log_failure(self.folder, {"iteration": iteration, "x": x, "reason": reason, "traceback": trace})
 
     def finish(self) -> None:
         """Mark the run as done, if what is on the disk is what was written."""

@@ -9,7 +9,7 @@ from acquisition_contract import unit_box
 from omegaconf import OmegaConf
 
 import scorebo
-from scorebo.acquisition import SAL, Context, Proposal, Strategy, build_strategy, maximize
+from scorebo.acquisition import SAL, Context, MixtureMean, Proposal, Strategy, build_strategy, maximize
 from scorebo.errors import InputError
 from scorebo.seeds import derive
 from tests.conftest import random_ensemble
@@ -88,6 +88,38 @@ def test_references_use_the_box():
         assert ((x >= bounds[0]) & (x <= bounds[1])).all()
 
 
+def test_thompson_queries_the_maximiser_of_one_draw_from_one_set():
+    strategy = build_strategy({"_target_": "scorebo.acquisition.Thompson"})
+    now = context(num_features=128)
+    x = strategy.propose(now).x
+    optima, _ = now.sample_optima(num_optima=1)
+    assert (optima[0] == x).all(dim=-1).any()
+    torch.rand(5)  # the global random state plays no part
+    assert torch.equal(strategy.propose(now).x, x)
+    # Over the iterations every set has its turn.
+    chosen = set()
+    for iteration in range(1, 31):
+        then = context(num_features=128, iteration=iteration)
+        same = (then.sample_optima(num_optima=1)[0][0] == strategy.propose(then).x).all(dim=-1)
+        chosen.add(int(same.nonzero()[0]))
+    assert chosen == {0, 1, 2, 3}
+
+
+def test_exploit_step_queries_the_maximiser_of_the_mean():
+    node = {"name": "mine", "_target_": "scorebo.acquisition.SAL", "exploit_probability": 0.5}
+    strategy = build_strategy(node, OPTIMIZER)
+    model = random_ensemble(0)
+    around = model.train_X[model.train_Y.argmax()]
+    proposals = {i: strategy.propose(context(iteration=i)) for i in range(1, 25)}
+    exploited = {i: proposal for i, proposal in proposals.items() if proposal.value is None}
+    # 24 fair coins: within three standard deviations.
+    assert 5 <= len(exploited) <= 19
+    for i, proposal in list(exploited.items())[:3]:
+        seed = derive("gramacy2", 3, "acquisition", i)
+        x, _ = maximize(MixtureMean(model), unit_box(2), seed=seed, around=around, **OPTIMIZER)
+        assert torch.equal(proposal.x, x[0])
+
+
 def test_a_strategy_from_elsewhere():
     strategy = build_strategy({"name": "diagonal", "_target_": f"{__name__}.Diagonal", "step": 0.01}, OPTIMIZER)
     assert strategy.propose(context()).x.tolist() == pytest.approx([0.11, 0.11])
@@ -102,6 +134,9 @@ def test_a_strategy_from_elsewhere():
         ({"name": "a", "_target_": "scorebo.acquisition.SAL", "distanse": "kl"}, {}, "Allowed: distance, estimator"),
         ({"name": "a", "_target_": "scorebo.acquisition.SAL", "distance": "l2"}, {}, "hellinger, kl, wasserstein"),
         ({"name": "a", "_target_": "scorebo.acquisition.Sobol", "step": 1}, {}, "Allowed: none"),
+        ({"name": "a", "_target_": "scorebo.acquisition.UCB", "beta": -1}, {}, "beta must be"),
+        ({"name": "a", "_target_": "scorebo.acquisition.JES", "exploit_probability": -1}, {}, "exploit_probability"),
+        ({"name": "a", "_target_": "scorebo.acquisition.JES", "exploit_probability": 2.0}, {}, "exploit_probability"),
         ({"name": "a", "_target_": "scorebo.acquisition.BALD"}, {"restart": 3}, "Allowed: raw_samples, restarts"),
     ],
 )

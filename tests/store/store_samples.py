@@ -54,6 +54,7 @@ def make_record(iteration: int, seed: int = 1) -> dict[str, Any]:
         "hyperparameters": None if initial else {"lengthscale": [[draw() for _ in range(3)] for _ in range(4)]},
         "output_mean": None if initial else draw(),
         "output_std": None if initial else draw(),
+        "output_sign": None if initial else -1.0,
     }
 
 

@@ -1,0 +1,100 @@
+"""Every hyperparameter set of all runs below a folder in the tasks' own units, for figures of their convergence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scorebo.store.collect import WHO, describe_runs, good_records, nothing_found
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+# Variances on the standardised scale.
+_VARIANCES = ("outputscale", "noise")
+
+
+def collect_hyperparameters(results: Path | str) -> pd.DataFrame:
+    """One row per run, iteration with a model, and hyperparameter set.
+
+    Columns: benchmark, model, acquisition, seed, iteration, num_observations, `set` (from 1, in the order of the
+    draws), the hyperparameters (see `in_task_units`; one with a value for each input as `lengthscale_1` …), finished,
+    run_id, run. What a run does not have is NaN. What could not be read is left out and named in
+    `table.attrs["problems"]`, a list of texts.
+    """
+    import pandas as pd
+
+    problems: list[str] = []
+    runs = describe_runs(results, problems)
+    parts = [part for run in runs if (part := _run_table(run, problems)) is not None]
+    if not parts:
+        raise nothing_found(results, runs, problems, "no models yet")
+    table = pd.concat(parts, ignore_index=True)
+    first = [*WHO, "iteration", "num_observations", "set"]
+    last = ["finished", "run_id", "run"]
+    order = sorted((str(name) for name in table if name not in (*first, *last)), key=_place)
+    table = table[[*first, *order, *last]]
+    table.attrs["problems"] = problems
+    return table
+
+
+def in_task_units(
+    hyperparameters: Mapping[str, Any], output_mean: float, output_std: float, output_sign: float
+) -> dict[str, np.ndarray]:
+    """Hyperparameters of a record, `M` or `M x K` each, in the task's own units and sign.
+
+    Variances (outputscale, noise) are those of the task's outputs, and the mean is one of them. Lengthscales stay as
+    they are, in units of the box's sides, on which they are compared with one another. Others stay as they are too.
+
+    Args:
+        hyperparameters: as sampled, on the model's scale, on which outputs are sign · (y − mean)/std.
+        output_mean: mean by which the outputs were shifted.
+        output_std: standard deviation by which they were divided.
+        output_sign: −1 for a task that is minimised.
+    """
+    import numpy as np
+
+    values = {name: np.asarray(value, dtype=np.float64) for name, value in hyperparameters.items()}
+    for name in values.keys() & set(_VARIANCES):
+        values[name] = output_std**2 * values[name]
+    if "mean" in values:
+        values["mean"] = output_mean + output_sign * output_std * values["mean"]
+    return values
+
+
+def _run_table(run: dict[str, Any], problems: list[str]) -> pd.DataFrame | None:
+    """The rows of one run; None if it has no model yet."""
+    import numpy as np
+    import pandas as pd
+
+    records, finished = good_records(run, problems)
+    parts: list[dict[str, np.ndarray]] = []
+    for record in records:
+        if not record.get("hyperparameters"):
+            continue
+        # Records of earlier versions do not say whether the task is minimised; where its mean lies is not known then.
+        scale = (record["output_mean"], record["output_std"], record.get("output_sign", float("nan")))
+        columns: dict[str, np.ndarray] = {}
+        for name, values in in_task_units(record["hyperparameters"], *scale).items():
+            if values.ndim == 1:
+                columns[name] = values
+            else:
+                columns |= {f"{name}_{k}": column for k, column in enumerate(values.T, start=1)}
+        count = len(next(iter(columns.values())))
+        when = {name: np.full(count, record[name]) for name in ("iteration", "num_observations")}
+        parts.append({**when, "set": np.arange(1, count + 1), **columns})
+    if not parts:
+        return None
+    table = pd.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+    same = {name: run[name] for name in WHO} | {"finished": finished, "run_id": run["run_id"]}
+    return table.assign(**same, run=run["folder"].name)
+
+
+def _place(column: str) -> tuple[int, str, int]:
+    """Lengthscales first and by number, so that ten comes after nine."""
+    name, _, number = column.rpartition("_")
+    if not number.isdigit():
+        name, number = column, "0"
+    return (0 if name == "lengthscale" else 1, name, int(number))

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+from acquisition_contract import AcquisitionContract, points, with_sets
+from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+from botorch.acquisition.monte_carlo import qNoisyExpectedImprovement
+from botorch.sampling.normal import SobolQMCNormalSampler
+
+from scorebo.acquisition import NoisyExpectedImprovement
+from scorebo.acquisition.noisy_ei import PRUNING_SAMPLES
+from scorebo.errors import InputError
+from tests.conftest import random_ensemble
+
+
+def botorch(model, acqf, *, log, num_samples=64, seed=5):
+    kind = qLogNoisyExpectedImprovement if log else qNoisyExpectedImprovement
+    sampler = SobolQMCNormalSampler(torch.Size([num_samples]), seed=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it advises against the plain form
+        return kind(model, X_baseline=acqf.baseline, sampler=sampler, prune_baseline=False)
+
+
+class TestLog(AcquisitionContract):
+    # Every sample has a kink where it starts to improve on the best: a shorter step passes fewer, and rounds more.
+    gradient_step = 1e-7
+    gradient_tolerance = 1e-5
+
+    def build(self, model):
+        return NoisyExpectedImprovement(model, seed=1)
+
+    def test_a_single_set_does_not_disagree(self):
+        """A logarithm has a sign of its own; that of a single set is BoTorch's."""
+        model, X = with_sets(random_ensemble(4), [2]), points(50, 2).unsqueeze(1)
+        acqf = NoisyExpectedImprovement(model, num_samples=64, seed=5)
+        torch.testing.assert_close(acqf(X), botorch(model, acqf, log=True)(X), rtol=1e-8, atol=1e-8)
+
+
+class TestPlain(AcquisitionContract):
+    zero_for_one_set = False
+    gradient_step = 1e-7
+    gradient_tolerance = 1e-7
+
+    def build(self, model):
+        return NoisyExpectedImprovement(model, log=False, seed=1)
+
+
+@pytest.mark.parametrize("log", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_value_and_gradient_are_those_of_botorch(log, seed):
+    model = random_ensemble(seed, n=10 + 10 * seed, dim=1 + seed, num_sets=5)
+    acqf = NoisyExpectedImprovement(model, log=log, num_samples=64, seed=5)
+    X = points(40, model.dim, seed + 100).unsqueeze(1).requires_grad_()
+    reference = botorch(model, acqf, log=log)(X)
+    torch.testing.assert_close(acqf(X), reference, rtol=1e-9, atol=1e-9)
+    (expected,) = torch.autograd.grad(reference.sum(), X)
+    (gradient,) = torch.autograd.grad(acqf(X).sum(), X)
+    torch.testing.assert_close(gradient, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_the_baseline_is_pruned_to_points_that_may_be_the_best():
+    model = random_ensemble(2, n=40)
+    baseline = NoisyExpectedImprovement(model, seed=3).baseline
+    assert 0 < len(baseline) < 40
+    kept = (model.train_X[:, None] == baseline).all(dim=-1).any(dim=-1)
+    assert kept.sum() == len(baseline)
+    # BoTorch judges by the mean over the sets of a draw: what is left out is the best of hardly any other draw.
+    sampler = SobolQMCNormalSampler(torch.Size([PRUNING_SAMPLES]), seed=99)
+    draws = sampler(model.posterior(model.train_X)).squeeze(-1).mean(dim=1)
+    best = torch.bincount(draws.argmax(dim=-1), minlength=40) / PRUNING_SAMPLES
+    assert best[~kept].sum() < 5e-3
+
+
+def test_far_from_any_improvement_the_logarithm_still_shows_the_way():
+    """Where no sample improves, EI is flat at 0 and its logarithm is not."""
+    model = random_ensemble(1, num_sets=1)
+    worst = model.train_X[model.train_Y.argmin()].reshape(1, 1, 2).clone().requires_grad_()
+    assert NoisyExpectedImprovement(model, log=False, num_samples=16)(worst).item() == 0
+    value = NoisyExpectedImprovement(model, num_samples=16)(worst)
+    (gradient,) = torch.autograd.grad(value.sum(), worst)
+    assert value.isfinite()
+    assert gradient.norm() > 0
+
+
+def test_global_random_state_is_neither_used_nor_changed():
+    model, X = random_ensemble(3), points(5, 2).unsqueeze(1)
+    state = torch.get_rng_state()
+    first = NoisyExpectedImprovement(model, seed=2)(X)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.rand(3)
+    assert torch.equal(NoisyExpectedImprovement(model, seed=2)(X), first)
+    assert not torch.equal(NoisyExpectedImprovement(model, seed=4)(X), first)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"log": 1}, "log must be true or false"), ({"num_samples": 0}, "num_samples"), ({"seed": -1}, "seed")],
+)
+def test_unusable_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        NoisyExpectedImprovement.check_options(**options)
+    with pytest.raises(InputError, match=message):
+        NoisyExpectedImprovement(random_ensemble(0), **options)
