@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from botorch.acquisition.logei import TAU_RELU
-from botorch.acquisition.utils import prune_inferior_points
 from botorch.models.model import Model
 from botorch.sampling.normal import SobolQMCNormalSampler
 from botorch.utils.sampling import draw_sobol_normal_samples
@@ -25,7 +23,8 @@ PRUNING_SAMPLES = 2048
 # The least variance of f(x) given f at the baseline, relative to the outputscale: at the baseline itself it is 0, where
 # the square root has no gradient.
 LEAST_VARIANCE = 1e-12
-# Weight of the fat tail of BoTorch's smooth maximum of x and 0.
+# Width of BoTorch's smooth maximum of x and 0, and the weight of its fat tail.
+TAU_RELU = 1e-6
 FAT_TAIL = 0.1
 
 
@@ -53,6 +52,9 @@ class NoisyExpectedImprovement(PointAcquisition):
         self.check_options(log, num_samples, seed)
         super().__init__(model)
         self.log = log
+        # Imported only here: with it come NumPyro and JAX, which take as long as all the rest to load.
+        from botorch.acquisition.utils import prune_inferior_points
+
         model, seed = self.model, seed % 2**32
         pruning = SobolQMCNormalSampler(torch.Size([PRUNING_SAMPLES]), seed=seed)
         with torch.no_grad():
