@@ -76,6 +76,12 @@ class LogDensity:
         """Number of free parameters."""
         return len(self._free)
 
+    @property
+    def names(self) -> list[str]:
+        """What each coordinate of θ is."""
+        scales = [*(f"lengthscale {d + 1}" for d in range(self.dim_inputs)), "outputscale", "noise"]
+        return [f"log {scales[i]}" if i < len(scales) else "mean" for i in self._free]
+
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient at θ; −inf and a zero gradient where the covariance is not positive definite."""
         self.evaluations += 1

@@ -156,16 +156,16 @@ def _fit_sequentially(
             density, before, inputs, outputs, num_sets=settings.num_sets, transitions=transitions, seed=seed
         )
         refreshed = step.failure
-    effective = None if step is None else step.effective_sets
+    fields: dict[str, Any] = {"effective_sets": None if step is None else step.effective_sets}
     if step is not None and refreshed is None:
-        carry.state = step.state.as_dict()
-        fields = {"acceptance": step.acceptance, "step_size": step.state.step_size, "effective_sets": effective}
-        theta, refreshes = step.state.theta, step.state.refreshes
-        return _ensemble(X, Y, density, theta, "sequential", began, refreshes=refreshes, **fields)
+        state = step.state
+        carry.state = state.as_dict()
+        fields |= {"acceptance": step.acceptance, "step_size": state.step_size, "refreshes": state.refreshes}
+        return _ensemble(X, Y, density, state.theta, "sequential", began, **fields)
     draws = posterior.draw(density, "nuts", settings, seed)
     state = sequential.begin(draws, density, inputs, outputs, before)
     carry.state = state.as_dict()
-    fields = {"refreshed": refreshed, "refreshes": state.refreshes, "effective_sets": effective}
+    fields |= {"refreshed": refreshed, "refreshes": state.refreshes}
     return _from_chain(X, Y, density, draws, "sequential", began, **fields)
 
 

@@ -68,7 +68,10 @@ class State:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> State:
         """Inverse of `as_dict`."""
-        return cls(**{key: np.array(v, dtype=np.float64) if isinstance(v, list) else v for key, v in values.items()})
+        plain: dict[str, Any] = {
+            k: np.array(v, dtype=np.float64) if isinstance(v, list) else v for k, v in values.items()
+        }
+        return cls(**plain)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ def whitening_factor(draws: np.ndarray) -> np.ndarray:
     """
     count, dim = draws.shape
     centred = draws - draws.mean(axis=0)
-    variance = (count * np.mean(centred**2, axis=0) + GUESS_DRAWS * GUESS_VARIANCE) / (count + GUESS_DRAWS)
-    scaled = centred / np.sqrt(variance)
+    observed = np.mean(centred**2, axis=0)
+    variance = (count * observed + GUESS_DRAWS * GUESS_VARIANCE) / (count + GUESS_DRAWS)
+    scaled = centred / np.sqrt(np.where(observed > 0.0, observed, 1.0))
     correlation = scaled.T @ scaled / count
     # The variance over the draws of each product z_i z_j, whose mean the correlation is.
     error = ((scaled**2).T @ scaled**2 / count - correlation**2) / count
