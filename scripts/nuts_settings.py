@@ -3,7 +3,9 @@
 Every combination of tree depth, target acceptance, mass matrix and start draws chains of 256 + 256 draws on data of
 several tasks: half of the points of a Sobol design, half around the best of these, as optimisation has them. The
 effective size is the smallest bulk effective size over the parameters, of the 256 draws kept; evaluations are those of
-the warm-up and of finding the start, too. Prints Markdown, best first; a setting is only as good as its worst chain.
+the warm-up and of finding the start, too. The best settings are run again with more chains. Prints Markdown, best
+first: evaluations per effective draw (and the worst chain's effective size) of each data set and their geometric mean,
+evaluations of a chain, and divergences in all. A setting is only as good as its worst chain.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from scorebo.inference.diagnostics import bulk_ess  # noqa: E402
 from scorebo.scaling import Scaling  # noqa: E402
 
 WARMUP = DRAWS = 256
+NUM_SETS = 16
 # Task, model, number of points, number of further inputs without any influence.
 DATA = (
     ("gramacy2", "al_lognormal", 20, 0),
@@ -62,29 +65,47 @@ class Outcome(NamedTuple):
     divergences: int
 
 
+Table = dict[Setting, list[list[Outcome]]]
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables of both rounds and what was chosen."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--chains", type=int, default=4, help="chains of every setting on every data set")
+    parser.add_argument("--finalists", type=int, default=6, help="settings that are run again")
+    parser.add_argument("--final-chains", type=int, default=12, help="chains of these on every data set")
     options = parser.parse_args()
     densities = [make_density(*data) for data in DATA]
-    table = {
-        setting: [[run(density, setting, seed) for seed in range(options.chains)] for density in densities]
-        for setting in GRID
-    }
-    # Every data set counts the same, however hard it is.
-    cost = {setting: np.exp(np.mean([np.log(per_draw(outcomes)) for outcomes in table[setting]])) for setting in GRID}
+    first = {s: [[run(d, s, seed) for seed in range(options.chains)] for d in densities] for s in GRID}
+    print(f"First round: {options.chains} chains of every setting on every data set.\n")
+    ordered = report(first, densities)
+    # Other seeds, so that a setting does not profit twice from the luck that made it a finalist.
+    seeds = range(1000, 1000 + options.final_chains)
+    final = {s: [[run(d, s, seed) for seed in seeds] for d in densities] for s in ordered[: options.finalists]}
+    print(f"\nSecond round: the best {options.finalists}, {options.final_chains} other chains each.\n")
+    ordered = report(final, densities)
+    enough = [s for s in ordered if min(o.effective_size for chains in final[s] for o in chains) >= NUM_SETS]
+    if enough:
+        print(f"\nFewest evaluations among those whose worst chain is worth {NUM_SETS} independent draws: {enough[0]}.")
+    else:
+        print(f"\nNone of these has a worst chain that is worth {NUM_SETS} independent draws.")
+
+
+def report(table: Table, densities: list[LogDensity]) -> list[Setting]:
+    """Print the table; its settings, best first. Every data set counts the same, however hard it is."""
+    cost = {s: float(np.exp(np.mean([np.log(per_draw(chains)) for chains in table[s]]))) for s in table}
     heads = [f"{name}, n = {n}, D = {d.dim_inputs}" for (name, _, n, _), d in zip(DATA, densities, strict=True)]
-    print(f"Evaluations per effective draw (worst chain's effective size), {options.chains} chains each.\n")
     print("| depth | acceptance | mass matrix | start | mean | evaluations | divergences | " + " | ".join(heads) + " |")
     print("|" + "---|" * (7 + len(heads)))
-    for setting in sorted(GRID, key=cost.__getitem__):
+    ordered = sorted(table, key=cost.__getitem__)
+    for setting in ordered:
         chains = [outcome for outcomes in table[setting] for outcome in outcomes]
         cells = [f"{per_draw(o):.0f} ({min(c.effective_size for c in o):.0f})" for o in table[setting]]
         evaluations = np.mean([chain.evaluations for chain in chains])
         divergences = sum(chain.divergences for chain in chains)
         settings = " | ".join(str(value) for value in setting)
         print(f"| {settings} | {cost[setting]:.0f} | {evaluations:.0f} | {divergences} | " + " | ".join(cells) + " |")
+    return ordered
 
 
 def make_density(name: str, model: str, n: int, further: int) -> LogDensity:

@@ -60,7 +60,9 @@ def main() -> None:
             print(f"| {n} | {name} | {centre:+.2f} | {spread:+.2f} | {p:.3f} |")
 
 
-def simulate(surrogate: Surrogate, dim: int, first: int, sizes: list[int], seed: int) -> tuple[np.ndarray, int]:
+def simulate(
+    surrogate: Surrogate, dim: int, first: int, sizes: list[int], seed: int, *, warmup: int = 256, thinning: int = 16
+) -> tuple[np.ndarray, int]:
     """Ranks `sizes x parameters` of the truth among the sets, and the number of unscheduled cold chains."""
     rng = np.random.default_rng(seed)
     X = torch.from_numpy(rng.uniform(size=(max(sizes), dim)))
@@ -70,7 +72,7 @@ def simulate(surrogate: Surrogate, dim: int, first: int, sizes: list[int], seed:
     carry, ranks, cold = Carry(), [], 0
     for n in range(first, max(sizes) + 1):
         fit = partial(fit_gp, sampler="sequential", num_sets=NUM_SETS, refresh_every=10**6, carry=carry)
-        model = fit(X[:n], y[:n], surrogate, seed=10_000 * seed + n)
+        model = fit(X[:n], y[:n], surrogate, seed=10_000 * seed + n, warmup=warmup, thinning=thinning)
         assert model.diagnostics is not None
         assert carry.state is not None
         cold += model.diagnostics.refreshed not in (None, "first")

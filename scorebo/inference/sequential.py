@@ -1,4 +1,4 @@
-"""Sets carried from one fit to the next: reweighted by the new observations, resampled if need be, and moved.
+"""Sets carried from one fit to the next: weighted by the new observations, resampled, and moved.
 
 Chopin: A sequential particle filter method for static models, Biometrika 2002. The moves are short Hamiltonian
 trajectories on the new posterior, whitened by recent sets. A cold chain takes over for the first fit, every
@@ -27,9 +27,9 @@ MAX_STEPS = 8
 # Draws kept for the whitening.
 RECENT = 128
 START_STEP_SIZE = 0.5
-# Fractions of the sets: below the first they are resampled by their weights, below the second a cold chain is drawn.
-RESAMPLE_BELOW, COLLAPSED_BELOW = 0.5, 0.2
-# A cold chain is drawn, too, when fewer proposals are accepted, or when more of the sets never moved.
+# A cold chain is drawn when the weights leave less than this fraction of the sets, when fewer proposals are accepted,
+# or when a larger fraction of the sets never moved.
+COLLAPSED_BELOW = 0.2
 LEAST_ACCEPTANCE, MOST_STUCK = 0.3, 0.25
 # Between the outputs of two fits as the model sees them; standardising again is an affine map, with correlation 1.
 LEAST_CORRELATION = 0.9
@@ -42,7 +42,6 @@ class State:
     Args:
         theta: `M x dim`, the sets, unconstrained.
         value: `M`, the log density there, of the data they were fitted to.
-        log_weight: `M`, what the sets would have to be weighted by, had they not been moved since they were resampled.
         recent: `R x dim`, draws of this and the last few fits, on the scale of this one's outputs.
         step_size: of the next transition, in whitened coordinates.
         age: fits since the last cold chain.
@@ -53,7 +52,6 @@ class State:
 
     theta: np.ndarray
     value: np.ndarray
-    log_weight: np.ndarray
     recent: np.ndarray
     step_size: float
     age: int
@@ -91,7 +89,6 @@ def begin(draws: ColdDraws, density: LogDensity, X: np.ndarray, y: np.ndarray, b
     return State(
         theta=draws.theta,
         value=density.batch(draws.theta)[0],
-        log_weight=np.zeros(len(draws.theta)),
         recent=pool[spaced],
         step_size=START_STEP_SIZE if before is None else before.step_size,
         age=0,
@@ -127,14 +124,14 @@ def advance(
     # account for; the map's Jacobian is the same for all sets.
     theta, recent = density.rescale(state.theta, *scaling), density.rescale(state.recent, *scaling)
     population = hmc.Population(theta, *density.batch(theta))
-    log_weight = state.log_weight + population.value - state.value
+    log_weight = population.value - state.value
     weight = np.exp(log_weight - log_weight.max()) if np.isfinite(log_weight.max()) else np.zeros(num_sets)
     effective = float(weight.sum() ** 2 / np.sum(weight**2)) if weight.any() else 0.0
     if effective < COLLAPSED_BELOW * num_sets:
         return Step(state, effective_sets=effective, failure="diversity")
-    if effective < RESAMPLE_BELOW * num_sets or not weight.all():
-        population = population.take(_systematic(weight / weight.sum(), rng))
-        log_weight = np.zeros(num_sets)
+    # Always, not only where the weights are uneven: then no weights are left over, and where they are even hardly a set
+    # is replaced.
+    population = population.take(_systematic(weight / weight.sum(), rng))
     moves = hmc.move(
         density.batch,
         population,
@@ -148,7 +145,6 @@ def advance(
         state,
         theta=population.theta,
         value=population.value,
-        log_weight=log_weight - log_weight.max(),
         recent=np.concatenate([recent, population.theta])[-len(recent) :],
         step_size=moves.step_size,
         age=state.age + 1,

@@ -9,6 +9,7 @@ from scorebo.config import load_model
 from scorebo.gp import LogDensity
 from scorebo.inference import Carry, fit_gp, nuts, sequential
 from scorebo.inference.sequential import MAX_STEPS, State
+from scripts.sequential_calibration import simulate, uniformity
 
 FAST = {"warmup": 64, "thinning": 4, "sampler": "sequential"}
 
@@ -179,3 +180,18 @@ def test_carried_sets_are_draws_of_the_posterior():
     assert (np.abs(sets.mean(axis=0) - chain.mean(axis=0)) < 4 * error).all()
     # The log sd of 256 draws has a standard error of about √(kurtosis − 1)/(2·√256), 0.06 for kurtosis 5.
     assert (np.abs(np.log(sets.std(axis=0) / chain.std(axis=0))) < 4 * 0.065).all()
+
+
+def test_ranks_of_the_truth_are_uniform_along_growing_data():
+    """Simulation-based calibration in small; scripts/sequential_calibration.py has the large one.
+
+    30 ranks of each of four parameters at two n: a z-score beyond 4 has a probability of 6e-5 if all is well, and sets
+    that are half as wide as they should be, or off by one standard deviation, exceed it.
+    """
+    surrogate = load_model("bo_lognormal")
+    ranks = np.stack([simulate(surrogate, 1, 4, [8, 14], seed, warmup=80, thinning=4)[0] for seed in range(30)])
+    for i in range(2):
+        for j in range(4):
+            centre, spread, _ = uniformity(ranks[:, i, j])
+            assert abs(centre) < 4
+            assert abs(spread) < 4
