@@ -72,7 +72,7 @@ def main() -> None:
     """Print the tables of both rounds and what was chosen."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--chains", type=int, default=4, help="chains of every setting on every data set")
-    parser.add_argument("--finalists", type=int, default=6, help="settings that are run again")
+    parser.add_argument("--finalists", type=int, default=7, help="settings that are run again")
     parser.add_argument("--final-chains", type=int, default=12, help="chains of these on every data set")
     options = parser.parse_args()
     densities = [make_density(*data) for data in DATA]

@@ -102,6 +102,7 @@ class TestSequential(SamplerContract):
     """Its first fit is a chain; those after it are in test_sequential.py."""
 
     sampler = "sequential"
+    deepest = 4
 
 
 def test_sets_are_every_thinning_th_draw(monkeypatch):
