@@ -15,10 +15,10 @@ from torch.quasirandom import SobolEngine
 
 from scorebo.acquisition import Context, MixtureMean, build_strategy, maximize
 from scorebo.box import check_bounds
-from scorebo.config import as_dict, compose, load_model
+from scorebo.config import as_dict, compose, load_model, sampler_settings
 from scorebo.errors import InputError, check_integer
 from scorebo.gp import FullyBayesianGP
-from scorebo.inference import fit_gp
+from scorebo.inference import Carry, fit_gp
 from scorebo.scaling import Scaling
 from scorebo.seeds import derive
 from scorebo.store import write_atomically
@@ -48,8 +48,8 @@ class Result:
 class Optimizer:
     """Proposes points (`ask`) and learns from values (`tell`), with the paper's settings for synthetic functions.
 
-    Every proposal is a function of the observations and the seed, so that an optimiser read back from its file goes on
-    exactly as it would have.
+    Every proposal is a function of the observations and the seed (with `mcmc=sequential` also of when points were asked
+    for), so that an optimiser read back from its file goes on exactly as it would have.
 
     Args:
         bounds: `2 x D`, lower and upper corner of the box.
@@ -85,6 +85,10 @@ class Optimizer:
         self.points: list[list[float]] = []
         self.values: list[float] = []
         self.failures: list[dict[str, Any]] = []
+        # The sampler's state that fits to the present observations go on from, and the one such a fit left behind for
+        # later ones: however often the present observations are fitted, all start from the same.
+        self._carried: dict[str, Any] | None = None
+        self._fitted: tuple[int, dict[str, Any] | None] = (0, None)
         if self.file is not None and self.file.exists():
             self._read(self.file)
 
@@ -125,6 +129,8 @@ class Optimizer:
             raise InputError(
                 f"The value at {point.tolist()} is {value}. It was noted as failed, not as an observation."
             )
+        if self._fitted[0] == len(self.values):
+            self._carried = self._fitted[1]
         self.points.append(point.tolist())
         self.values.append(value)
         self._write()
@@ -148,15 +154,16 @@ class Optimizer:
         if len(y) < 2:
             raise InputError(f"At least two observations are needed, there are {len(y)}.")
         scaling = Scaling.of(self.bounds, y, maximize=self.maximize, standardize=self._surrogate.standardize)
-        mcmc = self._nodes["mcmc"]
-        names = ("warmup", "thinning", "num_sets", "sampler", "max_tree_depth", "target_acceptance")
+        carry = Carry(self._carried)
         model = fit_gp(
             scaling.to_unit(X),
             scaling.to_model(y),
             self._surrogate,
             seed=derive("own function", self.seed, "mcmc", len(y) + 1),
-            **{name: mcmc[name] for name in names},
+            carry=carry,
+            **sampler_settings(self._nodes["mcmc"]),
         )
+        self._fitted = (len(y), carry.state)
         return model, scaling
 
     def _data(self) -> tuple[Tensor, Tensor]:
@@ -172,13 +179,14 @@ class Optimizer:
 
     def _write(self) -> None:
         if self.file is not None:
-            state = {"x": self.points, "y": self.values, "failures": self.failures}
+            state = {"x": self.points, "y": self.values, "failures": self.failures, "carried": self._carried}
             write_atomically(self.file, json.dumps(self._identity() | state, indent=1))
 
     def _read(self, file: Path) -> None:
         try:
             stored = json.loads(file.read_text(encoding="utf-8"))
             self.points, self.values, self.failures = stored.pop("x"), stored.pop("y"), stored.pop("failures")
+            self._carried = stored.pop("carried", None)
         except (OSError, ValueError, KeyError, AttributeError) as error:
             raise InputError(f"{file} cannot be read back ({error}); choose another file.") from error
         changed = sorted(key for key, value in self._identity().items() if stored.get(key) != value)

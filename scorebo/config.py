@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from benchmarks.base import Benchmark
     from scorebo.gp import Surrogate
 
-GROUPS = ("benchmark", "model", "mcmc", "acquisition", "experiment")
-TOP_LEVEL = (*GROUPS, "optimizer", "seed", "results", "threads")
+GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment")
+TOP_LEVEL = ("benchmark", "model", "mcmc", "acquisition", "experiment", "optimizer", "seed", "results", "threads")
 # Least value of every setting that is a whole number.
 LEAST = {
     "seed": 0,
@@ -30,11 +30,17 @@ LEAST = {
     "mcmc.max_tree_depth": 1,
     "mcmc.num_optima": 1,
     "mcmc.num_features": 1,
+    "mcmc.transitions": 1,
+    "mcmc.refresh_every": 1,
     "optimizer.raw_samples": 1,
     "optimizer.restarts": 1,
     "optimizer.maxiter": 1,
 }
-OPTIONAL = ("mcmc.num_optima", "mcmc.num_features")
+OPTIONAL = ("mcmc.num_optima", "mcmc.num_features", "mcmc.transitions", "mcmc.refresh_every")
+SAMPLER_SETTINGS = (
+    *("sampler", "warmup", "thinning", "num_sets", "max_tree_depth", "target_acceptance"),
+    *("transitions", "refresh_every"),
+)
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 # Nodes that carry the name of their file.
 NAMED = ("benchmark", "model", "acquisition")
@@ -126,6 +132,11 @@ def _model_node(name: str) -> DictConfig:
         return hydra_compose(f"model/{name}").model
 
 
+def sampler_settings(mcmc: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an mcmc node that concern the sampler, as `fit_gp` takes them; the others concern optima."""
+    return {name: mcmc[name] for name in SAMPLER_SETTINGS if name in mcmc}
+
+
 def load_benchmark(name: str, **overrides: Any) -> Benchmark:
     """The task of a benchmark config, e.g. `load_benchmark("gramacy1", noise_std=0.2)`."""
     from benchmarks.base import Benchmark
@@ -191,7 +202,7 @@ def _check(config: DictConfig) -> None:
         value = OmegaConf.select(config, name)
         if value is not None or name not in OPTIONAL:
             check_integer(name, value, minimum)
-    check_choice("mcmc.sampler", config.mcmc.get("sampler"), ("map", "nuts", "pyro"))
+    check_choice("mcmc.sampler", config.mcmc.get("sampler"), ("map", "nuts", "pyro", "sequential"))
     acceptance = check_number("mcmc.target_acceptance", config.mcmc.get("target_acceptance"), 0.0, exclusive=True)
     if acceptance >= 1.0:
         raise InputError(f"mcmc.target_acceptance must be below 1, got {acceptance:g}.")

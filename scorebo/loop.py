@@ -18,10 +18,10 @@ from torch import Tensor
 from benchmarks.base import Benchmark
 from scorebo import metrics
 from scorebo.acquisition import Context, build_strategy
-from scorebo.config import instantiate, load_model
+from scorebo.config import instantiate, load_model, sampler_settings
 from scorebo.errors import EvaluationError, InputError
 from scorebo.gp import FullyBayesianGP
-from scorebo.inference import fit_gp
+from scorebo.inference import Carry, fit_gp
 from scorebo.regret import OptimisationMetrics, optimisation_metrics
 from scorebo.scaling import Scaling
 from scorebo.seeds import derive
@@ -33,7 +33,7 @@ Record = dict[str, Any]
 
 
 class Run:
-    """The run a configuration describes, without its storage: `record(k)` needs the records before it and no more.
+    """The run a configuration describes, without its storage: `record(k)` needs the records before it and `carry`.
 
     Every random number is seeded by (task, seed, stream, iteration), so that iteration k is the same however often the
     run was interrupted before it.
@@ -47,6 +47,8 @@ class Run:
         self.surrogate = load_model(config["model"])
         self.strategy = build_strategy(config["acquisition"], config["optimizer"])
         self.design = self.benchmark.initial_design(self.seed)
+        # What the sampler hands on from one iteration to the next; stays empty for those that start anew.
+        self.carry = Carry()
 
     @property
     def num_records(self) -> int:
@@ -124,13 +126,9 @@ class Run:
             X,
             y,
             self.surrogate,
-            warmup=self.mcmc["warmup"],
-            thinning=self.mcmc["thinning"],
-            num_sets=self.mcmc["num_sets"],
-            sampler=self.mcmc["sampler"],
             seed=derive(self.benchmark.name, self.seed, "mcmc", iteration),
-            max_tree_depth=self.mcmc["max_tree_depth"],
-            target_acceptance=self.mcmc["target_acceptance"],
+            carry=self.carry,
+            **sampler_settings(self.mcmc),
         )
 
     def _observe(self, x: Tensor, iteration: int, seconds: dict[str, float]) -> Record:
@@ -188,6 +186,7 @@ def execute(
     with store:
         resumed = store.resume()
         records = resumed.records
+        run.carry.state = resumed.state
         for repair in resumed.repairs:
             logger.warning("Repaired %s: %s", store.folder, repair)
         for iteration in range(len(records) + 1, run.num_records + 1):
@@ -198,7 +197,7 @@ def execute(
                 raise EvaluationError(
                     f"{error} It is noted in {noted}; the same command goes on from there.", error.x, error.reason
                 ) from error
-            store.append(records[-1])
+            store.append(records[-1], run.carry.state)
             on_record(records[-1], run.num_records)
         store.finish()
     return records[-1]

@@ -32,8 +32,9 @@ def test_minimises_on_request():
     assert result.best_y == float(result.y.min())
 
 
-def test_interrupted_optimisation_goes_on_as_if_nothing_had_happened(tmp_path):
-    options = {"budget": 8, "seed": 2, "settings": FAST}
+@pytest.mark.parametrize("sampler", ["nuts", "sequential"])
+def test_interrupted_optimisation_goes_on_as_if_nothing_had_happened(tmp_path, sampler):
+    options = {"budget": 8, "seed": 2, "settings": [f"mcmc={sampler}", *FAST]}
     expected = scorebo.optimize(bowl, BOX, **options)
     calls = 0
 
@@ -48,11 +49,25 @@ def test_interrupted_optimisation_goes_on_as_if_nothing_had_happened(tmp_path):
     with pytest.raises(InputError, match=r"RuntimeError: the machine is on fire\. 5 observations are in"):
         scorebo.optimize(fragile, BOX, file=file, **options)
     assert len(json.loads(file.read_text())["y"]) == 5
+    assert (json.loads(file.read_text())["carried"] is None) == (sampler == "nuts")
     assert "on fire" in json.loads(file.read_text())["failures"][0]["reason"]
     resumed = scorebo.optimize(fragile, BOX, file=file, **options)
     assert torch.equal(resumed.X, expected.X)
     assert torch.equal(resumed.y, expected.y)
     assert calls == 9
+
+
+def test_asking_again_changes_nothing_that_comes_later():
+    settings = ["mcmc=sequential", *FAST]
+    patient, curious = (scorebo.Optimizer(BOX, "ucb", seed=3, settings=settings) for _ in range(2))
+    for _ in range(7):
+        x = patient.ask()
+        assert torch.equal(curious.ask(), x)
+        if len(curious.values) >= 3:
+            curious.result()
+            assert torch.equal(curious.ask(), x)
+        for optimizer in (patient, curious):
+            optimizer.tell(x, bowl(x))
 
 
 def test_ask_is_stable_and_tell_takes_any_point():

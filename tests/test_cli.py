@@ -241,7 +241,7 @@ def test_help_shows_examples(command, capsys):
         ),
         ([*RUN, "model.kernel=cubic"], "Unknown kernel 'cubic'"),
         ([*RUN, "~optimizer"], "optimizer must be a node of settings"),
-        ([*RUN, "~mcmc"], "mcmc must be a node of settings"),
+        ([*RUN, "~mcmc"], "mcmc.max_tree_depth must be a whole number"),
         ([*RUN, "~mcmc.warmup"], "mcmc.warmup must be a whole number"),
         ([*RUN, "optimizer=3"], "optimizer"),
         ([*RUN, "mcmc.warmup=0"], "mcmc.warmup must be a whole number of at least 1"),

@@ -10,6 +10,21 @@ from scorebo.errors import InputError
 BASE = ["benchmark=gramacy1", "acquisition=sal_hr"]
 
 
+@pytest.mark.parametrize(("benchmark", "features"), [("hartmann6", 8192), ("gp8", 2048), ("gramacy1", None)])
+def test_a_sampler_leaves_the_benchmarks_draws_and_optima_as_they_are(benchmark, features):
+    nuts, sequential = (
+        compose([f"benchmark={benchmark}", "acquisition=sal_hr", f"mcmc={sampler}"]).mcmc
+        for sampler in ("nuts", "sequential")
+    )
+    assert nuts == compose([f"benchmark={benchmark}", "acquisition=sal_hr"]).mcmc
+    assert nuts.num_features == sequential.num_features == features
+    assert {name for name in sequential if name not in nuts or sequential[name] != nuts[name]} == {
+        "sampler",
+        "transitions",
+        "refresh_every",
+    }
+
+
 def test_benchmark_selects_model_and_mcmc_and_the_command_line_wins():
     config = compose(BASE)
     assert config.model.name == "al_lognormal"
@@ -59,7 +74,11 @@ def test_experiments_name_what_exists(name):
         ([*BASE, "threads=0"], "threads must be a whole number of at least 1"),
         ([*BASE, "mcmc.num_sets=0"], "mcmc.num_sets must be a whole number of at least 1"),
         ([*BASE, "mcmc.thinning=0"], "mcmc.thinning must be a whole number of at least 1"),
-        ([*BASE, "mcmc.sampler=hmc"], "Unknown mcmc.sampler 'hmc'. Allowed: map, nuts, pyro"),
+        ([*BASE, "mcmc.sampler=hmc"], "Unknown mcmc.sampler 'hmc'. Allowed: map, nuts, pyro, sequential"),
+        ([*BASE, "mcmc=hmc"], "Unknown mcmc 'hmc'. Allowed: nuts, sequential"),
+        ([*BASE, "mcmc=sequential", "mcmc.transitions=0"], "mcmc.transitions must be a whole number of at least 1"),
+        ([*BASE, "mcmc=sequential", "mcmc.refresh_every=0"], "mcmc.refresh_every must be a whole number of at least 1"),
+        ([*BASE, "mcmc/draws=many"], "Unknown mcmc/draws 'many'. Allowed: active_learning"),
         ([*BASE, "mcmc.num_optima=0"], "mcmc.num_optima must be a whole number of at least 1"),
         ([*BASE, "optimizer.restarts=0"], "optimizer.restarts must be a whole number of at least 1"),
         ([*BASE, "results="], "results must be the path of a folder"),

@@ -191,6 +191,45 @@ class TestResuming:
         execute(config)
         assert comparable(records_of(config)) == comparable(expected)
 
+    def test_sequential_run_interrupted_everywhere_ends_bit_equal(self, tmp_path):
+        """The sampler's state is in the checkpoint: stopped after every single record, the run is the same."""
+        settings = (
+            "gramacy1",
+            "sal_hr",
+            "mcmc=sequential",
+            "mcmc.refresh_every=3",
+            "mcmc.num_sets=8",
+            "mcmc.thinning=4",
+        )
+        whole, pieces = (tiny_config(tmp_path / name, *settings, "benchmark.total=9") for name in ("whole", "pieces"))
+        execute(whole)
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        for _ in range(10):
+            with pytest.raises(KeyboardInterrupt):
+                execute(pieces, interrupt)
+        execute(pieces)
+        assert comparable(records_of(pieces)) == comparable(records_of(whole))
+        refreshed = [record["mcmc"]["refreshed"] for record in records_of(whole)[2:]]
+        assert refreshed[0] == "first"
+        assert None in refreshed
+        assert "scheduled" in refreshed
+
+    def test_sequential_run_without_its_state_is_not_continued(self, tmp_path):
+        config = tiny_config(tmp_path, "gramacy1", "sal_hr", "mcmc=sequential")
+
+        def interrupt(record, _):
+            if record["iteration"] == 4:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            execute(config, interrupt)
+        (RunStore(config["results"], config).folder / "checkpoint.json").unlink()
+        with pytest.raises(InputError, match="sampler's state after iteration 4"):
+            execute(config)
+
     def test_damaged_line_is_repaired_and_the_run_ends_bit_equal(self, finished, tmp_path, caplog):
         config, expected = finished
         config = {**config, "results": str(tmp_path / "copy")}

@@ -151,3 +151,15 @@ def log_density(kernel, squares, y, base, free, form, a, b, constant, noise_floo
         gradient[:] = 0.0
         return -np.inf, gradient
     return value, gradient
+
+
+@numba.njit(cache=True, error_model="numpy")
+def log_densities(kernel, squares, y, base, free, form, a, b, constant, noise_floor, thetas):  # type: ignore[no-untyped-def]
+    """`log_density` of every row of `thetas`: values `M` and gradients `M x dim`."""
+    values = np.empty(thetas.shape[0])
+    gradients = np.empty_like(thetas)
+    for m in range(thetas.shape[0]):
+        values[m], gradients[m] = log_density(
+            kernel, squares, y, base, free, form, a, b, constant, noise_floor, thetas[m]
+        )
+    return values, gradients

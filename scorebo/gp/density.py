@@ -76,6 +76,12 @@ class LogDensity:
         """Number of free parameters."""
         return len(self._free)
 
+    @property
+    def names(self) -> list[str]:
+        """What each coordinate of θ is."""
+        scales = [*(f"lengthscale {d + 1}" for d in range(self.dim_inputs)), "outputscale", "noise"]
+        return [f"log {scales[i]}" if i < len(scales) else "mean" for i in self._free]
+
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient at θ; −inf and a zero gradient where the covariance is not positive definite."""
         self.evaluations += 1
@@ -90,12 +96,29 @@ class LogDensity:
             raise InputError("Only the density of the logarithms is sampled from.")
         return _callback.pack(*self._arguments)
 
+    def batch(self, thetas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values `M` and gradients `M x dim` at the rows of θ `M x dim`, in one call; as `__call__` for each row."""
+        self.evaluations += len(thetas)
+        values, gradients = _compiled.log_densities(*self._arguments, np.ascontiguousarray(thetas))
+        if self._jacobian is not None:
+            values, gradients = values - thetas @ self._jacobian, gradients - self._jacobian
+        return values, gradients
+
     def sample_prior(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """`size x dim` draws of θ from the prior."""
         columns = [self.beliefs[i].sample(rng, size) for i in self._free]
         theta = np.stack(columns, axis=1) if columns else np.empty((size, 0))
         theta[:, self._positive] = np.log(theta[:, self._positive])
         return theta
+
+    def rescale(self, theta: np.ndarray, slope: float, shift: float) -> np.ndarray:
+        """θ `M x dim` of the same functions after every output y has become slope·y + shift, with a positive slope."""
+        rescaled = theta.copy()
+        variances = (self._free == self.dim_inputs) | (self._free == self.dim_inputs + 1)
+        mean = self._free == self.dim_inputs + 2
+        rescaled[:, variances] += 2.0 * math.log(slope)
+        rescaled[:, mean] = slope * rescaled[:, mean] + shift
+        return rescaled
 
     def bounds(self, noise_minimum: float) -> list[tuple[float | None, float | None]]:
         """Bounds on θ for a maximiser: the noise variance at least `noise_minimum`, scales within e^±20."""

@@ -47,6 +47,8 @@ class Diagnostics:
 
     `ess_bulk` is the smallest, `rhat` the largest over the parameters, computed from all draws before thinning; null
     where there are too few draws or nothing was sampled. `fallback` names what replaced a sampler that kept failing.
+    Of the sequential sampler: `effective_sets` of those carried over, by their weights; `refreshed`, why a cold chain
+    was drawn instead (first, scheduled, acceptance, diversity, other data); `refreshes`, how many there were so far.
     """
 
     sampler: str
@@ -63,6 +65,9 @@ class Diagnostics:
     energy_bfmi: float | None = None
     retries: int = 0
     fallback: str | None = None
+    effective_sets: float | None = None
+    refreshed: str | None = None
+    refreshes: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for a record."""

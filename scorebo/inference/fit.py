@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,20 @@ from torch import Tensor
 
 from scorebo.errors import InputError, check_choice, check_integer
 from scorebo.gp import FullyBayesianGP, LogDensity, Surrogate
-from scorebo.inference import maximum, nuts, pyro_nuts
+from scorebo.inference import maximum, posterior, sequential
 from scorebo.inference.diagnostics import Chain, Diagnostics, summarise
+from scorebo.inference.posterior import SAMPLERS, ChainSettings, ColdDraws
+from scorebo.inference.sequential import State
 from scorebo.seeds import derive
 
-logger = logging.getLogger(__name__)
+ALLOWED_SAMPLERS = (*SAMPLERS, "sequential", "map")
 
-SAMPLERS: dict[str, Callable[..., Chain]] = {"nuts": nuts.sample, "pyro": pyro_nuts.sample}
-ATTEMPTS = 3
-PRIOR_DRAWS_FOR_START = 32
+
+@dataclasses.dataclass
+class Carry:
+    """What the sequential sampler hands on from one fit to the next: `state` is JSON, or None before the first."""
+
+    state: dict[str, Any] | None = None
 
 
 def fit_gp(
@@ -36,6 +40,9 @@ def fit_gp(
     seed: int = 0,
     max_tree_depth: int | None = None,
     target_acceptance: float | None = None,
+    transitions: int = sequential.TRANSITIONS,
+    refresh_every: int = sequential.REFRESH_EVERY,
+    carry: Carry | None = None,
     **overrides: Any,
 ) -> FullyBayesianGP:
     """Fit a fully Bayesian GP to data as they are given (inputs in the unit box, outputs standardised).
@@ -47,10 +54,14 @@ def fit_gp(
         warmup: draws spent on adaptation.
         thinning: draws per kept set.
         num_sets: number M of hyperparameter sets kept.
-        sampler: "nuts" (fast), "pyro" (the reference), or "map" (one set, the posterior's maximum).
+        sampler: "nuts" (fast), "sequential" (goes on from the sets of the fit before), "pyro" (the reference), or
+            "map" (one set, the posterior's maximum).
         seed: of the sampler; the same seed gives the same sets.
         max_tree_depth: of NUTS; the sampler's own choice by default.
         target_acceptance: of NUTS, between 0 and 1; the sampler's own choice by default.
+        transitions: of every set in a fit of the sequential sampler.
+        refresh_every: fits of the sequential sampler from one cold chain to the next.
+        carry: the fit before, for the sequential sampler, and this one afterwards; without it every fit is a first one.
         overrides: settings of the model config that differ, e.g. `lengthscale=[0.1, 0.3]` for `model="true"`.
 
     Returns:
@@ -61,7 +72,9 @@ def fit_gp(
     check_integer("thinning", thinning, 1)
     check_integer("num_sets", num_sets, 1)
     check_integer("seed", seed, 0)
-    check_choice("sampler", sampler, (*SAMPLERS, "map"))
+    check_integer("transitions", transitions, 1)
+    check_integer("refresh_every", refresh_every, 1)
+    check_choice("sampler", sampler, ALLOWED_SAMPLERS)
     if max_tree_depth is not None:
         check_integer("max_tree_depth", max_tree_depth, 1)
     if target_acceptance is not None and not 0.0 < target_acceptance < 1.0:
@@ -72,13 +85,11 @@ def fit_gp(
         return _ensemble(X, Y, LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate), np.empty((1, 0)), "known", began)
     if surrogate.estimate == "map" or sampler == "map":
         return _fit_maximum(X, Y, surrogate, seed, began)
-    chain_settings = {
-        "warmup": warmup,
-        "draws": thinning * num_sets,
-        "max_tree_depth": max_tree_depth,
-        "target_acceptance": target_acceptance,
-    }
-    return _fit_posterior(X, Y, surrogate, sampler, chain_settings, thinning, seed, began)
+    settings = ChainSettings(warmup, thinning, num_sets, max_tree_depth, target_acceptance)
+    if sampler == "sequential":
+        return _fit_sequentially(X, Y, surrogate, settings, transitions, refresh_every, carry or Carry(), seed, began)
+    density = LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate)
+    return _from_chain(X, Y, density, posterior.draw(density, sampler, settings, seed), sampler, began)
 
 
 def _surrogate(model: str | Mapping[str, Any] | Surrogate, overrides: Mapping[str, Any]) -> Surrogate:
@@ -120,43 +131,49 @@ def _fit_maximum(X: Tensor, Y: Tensor, surrogate: Surrogate, seed: int, began: f
     return _ensemble(X, Y, density, theta[None], "map", began)
 
 
-def _fit_posterior(
+def _fit_sequentially(
     X: Tensor,
     Y: Tensor,
     surrogate: Surrogate,
-    sampler: str,
-    chain_settings: Mapping[str, Any],
-    thinning: int,
+    settings: ChainSettings,
+    transitions: int,
+    refresh_every: int,
+    carry: Carry,
     seed: int,
     began: float,
 ) -> FullyBayesianGP:
-    density = LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate)
-    for attempt in range(ATTEMPTS):
-        try:
-            chain = SAMPLERS[sampler](
-                density,
-                _start(density, seed, attempt),
-                seed=derive(sampler, seed, attempt) >> 1,
-                **chain_settings,
-            )
-            problem = chain.failure
-        except (RuntimeError, ArithmeticError) as error:
-            problem = str(error).splitlines()[0] if str(error) else type(error).__name__
-        if problem is None:
-            theta = chain.theta[thinning - 1 :: thinning]
-            return _ensemble(X, Y, density, theta, sampler, began, chain=chain, retries=attempt)
-        logger.warning("Sampler %s, attempt %d of %d failed: %s.", sampler, attempt + 1, ATTEMPTS, problem)
-    logger.warning("Sampler %s failed %d times: the sets are Laplace draws around the maximum.", sampler, ATTEMPTS)
-    theta = maximum.laplace_draws(density, size=chain_settings["draws"] // thinning, seed=derive("laplace", seed))
-    return _ensemble(X, Y, density, theta, sampler, began, retries=ATTEMPTS, fallback="laplace")
+    """Moves the sets of the fit before; a cold chain where there are none, where it is due, and where moving failed."""
+    inputs, outputs = X.numpy(), Y[:, 0].numpy()
+    density = LogDensity(inputs, outputs, surrogate)
+    before = None if carry.state is None else State.from_dict(carry.state)
+    step = None
+    if before is None:
+        refreshed: str | None = "first"
+    elif before.age + 1 >= refresh_every:
+        refreshed = "scheduled"
+    else:
+        step = sequential.advance(
+            density, before, inputs, outputs, num_sets=settings.num_sets, transitions=transitions, seed=seed
+        )
+        refreshed = step.failure
+    fields: dict[str, Any] = {"effective_sets": None if step is None else step.effective_sets}
+    if step is not None and refreshed is None:
+        state = step.state
+        carry.state = state.as_dict()
+        fields |= {"acceptance": step.acceptance, "step_size": state.step_size, "refreshes": state.refreshes}
+        return _ensemble(X, Y, density, state.theta, "sequential", began, **fields)
+    draws = posterior.draw(density, "nuts", settings, seed)
+    state = sequential.begin(draws, density, inputs, outputs, before)
+    carry.state = state.as_dict()
+    fields |= {"refreshed": refreshed, "refreshes": state.refreshes}
+    return _from_chain(X, Y, density, draws, "sequential", began, **fields)
 
 
-def _start(density: LogDensity, seed: int, attempt: int) -> np.ndarray:
-    """Where a chain begins: the best of some prior draws; on the last attempt the maximum of the density."""
-    if attempt == ATTEMPTS - 1:
-        return maximum.maximise(density, noise_minimum=0.0, seed=derive("start", seed, attempt))
-    draws = density.sample_prior(np.random.default_rng(derive("start", seed, attempt)), PRIOR_DRAWS_FOR_START)
-    return draws[int(np.argmax([density(theta)[0] for theta in draws]))]
+def _from_chain(
+    X: Tensor, Y: Tensor, density: LogDensity, draws: ColdDraws, sampler: str, began: float, **fields: Any
+) -> FullyBayesianGP:
+    fields |= {"chain": draws.chain, "retries": draws.retries, "fallback": draws.fallback}
+    return _ensemble(X, Y, density, draws.theta, sampler, began, **fields)
 
 
 def _ensemble(

@@ -15,9 +15,7 @@ from scorebo.gp import _callback
 from scorebo.gp.density import LogDensity
 from scorebo.inference.diagnostics import Chain
 
-# Low-rank adaptation, depth 4 and acceptance 0.9: the fewest evaluations among the settings tried (depth 3 to 6, 0.7 to
-# 0.9, diagonal and low-rank) whose worst chain still mixed. A lower acceptance saves evaluations but leaves single
-# chains with an effective size of 2 to 20; depth 6 costs a fifth more for the same effective size.
+# Chosen by scripts/nuts_settings.py, whose table is results/reference/nuts-settings.md.
 MAX_TREE_DEPTH = 4
 TARGET_ACCEPTANCE = 0.9
 
@@ -31,8 +29,9 @@ def sample(
     seed: int,
     max_tree_depth: int | None = None,
     target_acceptance: float | None = None,
+    low_rank: bool = True,
 ) -> Chain:
-    """Draw one chain from `start`.
+    """Draw one chain from `start`; the mass matrix is diagonal plus low rank, or only diagonal.
 
     Raises:
         RuntimeError: the chain could not be started, or broke off.
@@ -64,7 +63,7 @@ def sample(
         seed=seed,
         maxdepth=max_tree_depth or MAX_TREE_DEPTH,
         target_accept=target_acceptance or TARGET_ACCEPTANCE,
-        low_rank_modified_mass_matrix=True,
+        low_rank_modified_mass_matrix=low_rank,
         progress_bar=False,
         return_raw_trace=True,
         blocking=False,

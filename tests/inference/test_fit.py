@@ -98,6 +98,13 @@ class TestPyro(SamplerContract):
         assert density.evaluations >= steps.sum() / 2
 
 
+class TestSequential(SamplerContract):
+    """Its first fit is a chain; those after it are in test_sequential.py."""
+
+    sampler = "sequential"
+    deepest = 4
+
+
 def test_sets_are_every_thinning_th_draw(monkeypatch):
     theta = np.random.default_rng(0).standard_normal((12, 5))
 
@@ -196,10 +203,12 @@ class TestFailingSampler:
     ("settings", "message"),
     [
         ({"model": "bo_log"}, "Unknown model 'bo_log'. Did you mean"),
-        ({"sampler": "hmc"}, "Unknown sampler 'hmc'. Allowed: map, nuts, pyro"),
+        ({"sampler": "hmc"}, "Unknown sampler 'hmc'. Allowed: map, nuts, pyro, sequential"),
         ({"num_sets": 0}, "num_sets must be a whole number of at least 1"),
         ({"thinning": 0}, "thinning must be a whole number of at least 1"),
         ({"warmup": 0}, "warmup must be a whole number of at least 1"),
+        ({"transitions": 0}, "transitions must be a whole number of at least 1"),
+        ({"refresh_every": 0}, "refresh_every must be a whole number of at least 1"),
         ({"max_tree_depth": 0}, "max_tree_depth must be a whole number"),
         ({"target_acceptance": 1.0}, "target_acceptance must lie between 0 and 1"),
         ({"model": load_model("botorch"), "wrong": 1}, "Unknown setting of model 'botorch' 'wrong'"),

@@ -1,0 +1,169 @@
+"""Sets carried from one fit to the next: weighted by the new observations, resampled, and moved.
+
+Chopin: A sequential particle filter method for static models, Biometrika 2002. The moves are short Hamiltonian
+trajectories on the new posterior, whitened by recent sets. A cold chain takes over for the first fit, every
+`refresh_every` fits, and whenever the carried sets no longer represent the posterior.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from scorebo.gp import LogDensity
+from scorebo.inference import hmc
+from scorebo.inference.posterior import ColdDraws
+from scorebo.inference.whitening import whitening_factor
+from scorebo.seeds import derive
+
+TRANSITIONS = 6
+REFRESH_EVERY = 20
+# Most leapfrog steps of a transition: with the step sizes that are accepted, 2 to 5 make a quarter turn.
+MAX_STEPS = 8
+# Draws kept for the whitening.
+RECENT = 128
+START_STEP_SIZE = 0.5
+# A cold chain is drawn when the weights leave less than this fraction of the sets, when fewer proposals are accepted,
+# or when a larger fraction of the sets never moved.
+COLLAPSED_BELOW = 0.2
+LEAST_ACCEPTANCE, MOST_STUCK = 0.3, 0.25
+# Between the outputs of two fits as the model sees them; standardising again is an affine map, with correlation 1.
+LEAST_CORRELATION = 0.9
+
+
+@dataclass(frozen=True)
+class State:
+    """What the next fit goes on from.
+
+    Args:
+        theta: `M x dim`, the sets, unconstrained.
+        value: `M`, the log density there, of the data they were fitted to.
+        recent: `R x dim`, draws of this and the last few fits, on the scale of this one's outputs.
+        step_size: of the next transition, in whitened coordinates.
+        age: fits since the last cold chain.
+        refreshes: cold chains so far.
+        y: `n`, the outputs of the fit.
+        inputs: digest of the inputs of the fit.
+    """
+
+    theta: np.ndarray
+    value: np.ndarray
+    recent: np.ndarray
+    step_size: float
+    age: int
+    refreshes: int
+    y: np.ndarray
+    inputs: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, from which `from_dict` makes the same state to the last bit, also after JSON."""
+        return {key: v.tolist() if isinstance(v, np.ndarray) else v for key, v in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> State:
+        """Inverse of `as_dict`."""
+        plain: dict[str, Any] = {
+            k: np.array(v, dtype=np.float64) if isinstance(v, list) else v for k, v in values.items()
+        }
+        return cls(**plain)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Outcome of one fit that moved the carried sets: the state after it, or why it is not to be used."""
+
+    state: State
+    acceptance: float | None = None
+    effective_sets: float | None = None
+    failure: str | None = None
+
+
+def begin(draws: ColdDraws, density: LogDensity, X: np.ndarray, y: np.ndarray, before: State | None) -> State:
+    """The state after a cold chain; `before` is the state it replaces."""
+    pool = draws.theta if draws.chain is None else draws.chain.theta
+    spaced = np.linspace(0, len(pool) - 1, min(len(pool), max(RECENT, len(draws.theta)))).round().astype(int)
+    return State(
+        theta=draws.theta,
+        value=density.batch(draws.theta)[0],
+        recent=pool[spaced],
+        step_size=START_STEP_SIZE if before is None else before.step_size,
+        age=0,
+        refreshes=1 + (0 if before is None else before.refreshes),
+        y=y,
+        inputs=_digest(X),
+    )
+
+
+def continues(state: State, X: np.ndarray, y: np.ndarray) -> tuple[float, float] | None:
+    """Slope and shift from the state's outputs to the same ones among `y`; None if these are not that fit's data."""
+    n = len(state.y)
+    if n > len(y) or _digest(X[:n]) != state.inputs:
+        return None
+    old, new = state.y - state.y.mean(), y[:n] - y[:n].mean()
+    squares = float(old @ old)
+    product = float(old @ new)
+    if product <= 0.0 or product < LEAST_CORRELATION * np.sqrt(squares * float(new @ new)):
+        return None
+    slope = product / squares
+    return slope, float(y[:n].mean() - slope * state.y.mean())
+
+
+def advance(
+    density: LogDensity, state: State, X: np.ndarray, y: np.ndarray, *, num_sets: int, transitions: int, seed: int
+) -> Step:
+    """The sets of `state` on the posterior of more data."""
+    scaling = continues(state, X, y)
+    if scaling is None or state.theta.shape != (num_sets, density.dim):
+        return Step(state, failure="other data")
+    rng = np.random.default_rng(derive("sequential", seed))
+    # Outputs are standardised anew for every fit. Moving the sets along is exact but for the prior, which the weights
+    # account for; the map's Jacobian is the same for all sets.
+    theta, recent = density.rescale(state.theta, *scaling), density.rescale(state.recent, *scaling)
+    population = hmc.Population(theta, *density.batch(theta))
+    log_weight = population.value - state.value
+    weight = np.exp(log_weight - log_weight.max()) if np.isfinite(log_weight.max()) else np.zeros(num_sets)
+    effective = float(weight.sum() ** 2 / np.sum(weight**2)) if weight.any() else 0.0
+    if effective < COLLAPSED_BELOW * num_sets:
+        return Step(state, effective_sets=effective, failure="diversity")
+    # Always, not only where the weights are uneven: then no weights are left over, and where they are even hardly a set
+    # is replaced.
+    population = population.take(_systematic(weight / weight.sum(), rng))
+    moves = hmc.move(
+        density.batch,
+        population,
+        whitening_factor(recent),
+        state.step_size,
+        rng,
+        transitions=transitions,
+        max_steps=MAX_STEPS,
+    )
+    after = replace(
+        state,
+        theta=population.theta,
+        value=population.value,
+        recent=np.concatenate([recent, population.theta])[-len(recent) :],
+        step_size=moves.step_size,
+        age=state.age + 1,
+        y=y,
+        inputs=_digest(X),
+    )
+    failure = None
+    if moves.acceptance < LEAST_ACCEPTANCE:
+        failure = "acceptance"
+    elif moves.stuck > MOST_STUCK * num_sets:
+        failure = "diversity"
+    return Step(after, moves.acceptance, effective, failure)
+
+
+def _systematic(weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Positions `M`, each drawn as often as its weight says, up to rounding."""
+    edges = np.cumsum(weight)
+    return np.searchsorted(edges / edges[-1], (rng.uniform() + np.arange(len(weight))) / len(weight), side="right")
+
+
+def _digest(X: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()
