@@ -3,13 +3,14 @@
 # make test    all tests
 # make speed   this project and BoTorch side by side
 # make speed-bo the same for a whole iteration of optimisation; BoTorch takes about ten minutes
+# make bench   iterations with both samplers, BoTorch and Pyro: a table and a figure in results/bench
 # ARGS="..." is passed on: make test ARGS="tests/gp -x"
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo demo-bo test lint types speed speed-bo clean
+.PHONY: demo demo-bo test lint types speed speed-bo bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/python scripts/demo.py $(ARGS)
@@ -32,6 +33,9 @@ speed: $(INSTALLED)
 
 speed-bo: $(INSTALLED)
 	$(BIN)/python scripts/compare_bo_speed.py $(ARGS)
+
+bench: $(INSTALLED)
+	$(BIN)/python scripts/bench.py $(ARGS)
 
 # torch goes first and exactly: any other requirement on it draws in a CUDA build.
 $(INSTALLED): requirements.lock pyproject.toml
