@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scorebo.acquisition import _mixture, _quantiles
+from scorebo.errors import InputError
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 Array = NDArray[np.float64]
@@ -78,6 +79,7 @@ class _LogProb(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, *weight: Tensor) -> tuple[Tensor, ...]:
+        _check_order()
         return _tensors(_mixture.log_prob_gradient(*context.arrays, *_arrays(*weight)))
 
 
@@ -91,6 +93,7 @@ class _AffinityDeficit(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, *weight: Tensor) -> tuple[Tensor, ...]:
+        _check_order()
         return _tensors(_mixture.affinity_deficits_gradient(*context.arrays, *_arrays(*weight)))
 
 
@@ -107,9 +110,16 @@ class _Quantile(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, *weight: Tensor) -> tuple[Tensor | None, ...]:
+        _check_order()
         log_density = _mixture.log_prob(*context.arrays)
         gradients = _quantiles.quantiles_gradient(*context.arrays, log_density, *_arrays(*weight))
         return *_tensors(gradients), None
+
+
+def _check_order() -> None:
+    """Refuse a derivative of a derivative, which would silently lack its compiled parts."""
+    if torch.is_grad_enabled():
+        raise InputError("Monte Carlo estimates have first derivatives only.")
 
 
 def _arrays(*tensors: Tensor) -> tuple[Array, ...]:

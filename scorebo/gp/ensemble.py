@@ -11,7 +11,6 @@ from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from linear_operator import to_linear_operator
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from scorebo.errors import InputError
 from scorebo.gp.kernels import RBF, Kernel, Matern52, as_kernel
@@ -152,6 +151,11 @@ class FullyBayesianGP(Model):
         """
         return _Whiten.apply(X, self)
 
+    def _whiten(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        cross = self.kernel(X, self.train_X, self.lengthscale, self.outputscale)
+        mean = self.mean[:, None] + (cross @ self._alpha.unsqueeze(-1)).squeeze(-1)
+        return mean, self._inverse_factor @ cross.mT
+
     def paired_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
         """Prior covariance under set m of f(x) with f at points of its own, z_nm.
 
@@ -255,18 +259,19 @@ class _Whiten(torch.autograd.Function):
 
     @staticmethod
     def forward(context: Any, X: Tensor, model: FullyBayesianGP) -> tuple[Tensor, Tensor]:
-        context.X, context.model = X, model
-        cross = model.kernel(X, model.train_X, model.lengthscale, model.outputscale)
-        mean = model.mean[:, None] + (cross @ model._alpha.unsqueeze(-1)).squeeze(-1)
-        return mean, model._inverse_factor @ cross.mT
+        context.save_for_backward(X)
+        context.model = model
+        return model._whiten(X)
 
     @staticmethod
-    @once_differentiable
     def backward(context: Any, by_mean: Tensor, by_whitened: Tensor) -> tuple[Tensor, None]:
-        model = context.model
+        model, (X,) = context.model, context.saved_tensors
+        if torch.is_grad_enabled():  # a derivative of the derivative is wanted
+            weights = (by_mean, by_whitened)
+            return torch.autograd.grad(model._whiten(X), X, weights, create_graph=True)[0], None
         weight = by_whitened.mT @ model._inverse_factor
         weight += by_mean.unsqueeze(-1) * model._alpha.unsqueeze(-2)
-        return model.kernel.pull(context.X, model.train_X, model.lengthscale, model.outputscale, weight), None
+        return model.kernel.pull(X, model.train_X, model.lengthscale, model.outputscale, weight), None
 
 
 def _as_float64(name: str, value: Tensor) -> Tensor:

@@ -61,9 +61,12 @@ class Kernel(ABC):
         by_hyperparameters = lengthscale.requires_grad or outputscale.requires_grad
         by_shared_points = X2.requires_grad and X2.shape[:-2] != X1.shape[:-2]
         if self.compiled is None or (torch.is_grad_enabled() and (by_hyperparameters or by_shared_points)):
-            squared_distance = scaled_squared_distance(X1, X2, lengthscale)
-            return outputscale[:, None, None] * self.correlation(squared_distance)
-        return Covariances.apply(self.compiled, X1, X2, lengthscale, outputscale)
+            return self.by_autograd(X1, X2, lengthscale, outputscale)
+        return Covariances.apply(self, X1, X2, lengthscale, outputscale)
+
+    def by_autograd(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
+        """The same in plain PyTorch: differentiable by everything, as often as one likes, and slower."""
+        return outputscale[:, None, None] * self.correlation(scaled_squared_distance(X1, X2, lengthscale))
 
     def fill_upper_triangle(self, X: Tensor, lengthscale: Tensor, outputscale: Tensor, result: np.ndarray) -> None:
         """The upper triangle of the covariance of X `q x D` under one set (`D`, scalar) into `result` `q x q`."""

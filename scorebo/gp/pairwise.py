@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from scorebo.gp import _covariances
+
+if TYPE_CHECKING:
+    from scorebo.gp.kernels import Kernel
 
 
 class Arguments(NamedTuple):
@@ -21,7 +23,7 @@ class Arguments(NamedTuple):
     shape2: torch.Size
 
     @classmethod
-    def of(cls, kernel: int, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Arguments:
+    def of(cls, kernel: int | None, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Arguments:
         """From tensors as a kernel takes them."""
         batch = X1.shape[:-2]
         if X2.ndim > 2 and X2.shape[:-2] != batch:
@@ -54,14 +56,23 @@ class Arguments(NamedTuple):
 
 
 class Covariances(torch.autograd.Function):
-    """The compiled covariances, differentiable by the points."""
+    """The compiled covariances of a kernel, differentiable by the points."""
 
     @staticmethod
-    def forward(context: Any, kernel: int, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
-        context.arguments = Arguments.of(kernel, X1, X2, lengthscale, outputscale)
-        return context.arguments.covariances()
+    def forward(
+        context: Any, kernel: Kernel, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor
+    ) -> Tensor:
+        context.kernel = kernel
+        context.save_for_backward(X1, X2, lengthscale, outputscale)
+        return Arguments.of(kernel.compiled, X1, X2, lengthscale, outputscale).covariances()
 
     @staticmethod
-    @once_differentiable
     def backward(context: Any, weight: Tensor) -> tuple[Tensor | None, ...]:
-        return None, *context.arguments.pull(weight, by_second=context.needs_input_grad[2]), None, None
+        kernel, arguments, wanted = context.kernel, context.saved_tensors, context.needs_input_grad[1:3]
+        if not torch.is_grad_enabled():
+            pulled = Arguments.of(kernel.compiled, *arguments).pull(weight, by_second=wanted[1])
+            return None, *pulled, None, None
+        # A derivative of the derivative is wanted, which the compiled code does not give.
+        points = [X for X, needed in zip(arguments[:2], wanted, strict=True) if needed]
+        found = iter(torch.autograd.grad(kernel.by_autograd(*arguments), points, weight, create_graph=True))
+        return None, *(next(found) if needed else None for needed in wanted), None, None

@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 import torch
 from scipy.special import logsumexp
 from scipy.stats import norm
 
 from scorebo.acquisition.mixture import Mixture, Normals, affinity_deficit
+from scorebo.errors import InputError
 
 
 def moments(rows=3, size=5, seed=0):
@@ -49,3 +51,10 @@ def test_a_mixture_of_one_is_its_component_to_the_last_bit():
     y, u = samples(), torch.tensor([0.1, 0.5, 0.99], dtype=torch.float64)
     assert torch.equal(Mixture(parts).log_prob(y), parts.log_prob(y.unsqueeze(-2)).squeeze(-2))
     assert torch.equal(Mixture(parts).quantile(u), parts.quantile(u).squeeze(-2))
+
+
+def test_second_derivatives_are_refused():
+    mean, variance = moments()
+    value = Mixture(Normals(mean, variance)).log_prob(samples()).sum()
+    with pytest.raises(InputError, match="first derivatives only"):
+        torch.autograd.grad(value, mean, create_graph=True)

@@ -196,3 +196,9 @@ def test_duplicates_without_noise_are_explained():
     X = torch.tensor([[0.5], [0.5], [0.2]])
     with pytest.raises(InputError, match="duplicates or too close"):
         FullyBayesianGP(X, torch.rand(3), lengthscale=[[1.0]], outputscale=[1.0], noise=[0.0], mean=[0.0])
+
+
+def test_second_derivatives_of_the_moments():
+    model = random_ensemble(3, n=6, dim=2, num_sets=2)
+    X = torch.rand(2, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda points: model.marginals(points), (X,))
