@@ -9,7 +9,7 @@ from scorebo.optima._waves import evaluate
 
 # A climb is given up where this many times the gain that the quadratic model promises would not reach the best known
 # height. Where the path is concave the model is good, unless the climb has only begun.
-OUTLOOK = 5.0
+OUTLOOK = 8.0
 CONCAVE_OUTLOOK = 2.0
 # In scales: a step that ends this close to a known top, on concave ground and not long, leads to that top.
 SAME_TOP = 0.01
@@ -108,6 +108,18 @@ def _slack(x, gradient, scale, lower, upper):  # type: ignore[no-untyped-def]
     return largest
 
 
+@numba.njit(**_options)
+def near_any(x, tops, scale):  # type: ignore[no-untyped-def]
+    """Whether x is, but for what is left of a climb, one of the tops, `k x D`."""
+    for k in range(tops.shape[0]):
+        farthest = 0.0
+        for d in range(x.shape[0]):
+            farthest = max(farthest, abs(tops[k, d] - x[d]) / scale[d])
+        if farthest < SAME_TOP:
+            return True
+    return False
+
+
 @numba.njit(cache=True, **_options)
 def climb_newton(x, path, scale, lower, upper, unit, best, found, work, accuracy, most):  # type: ignore[no-untyped-def]
     """Climb from x (overwritten) by damped Newton steps.
@@ -163,15 +175,8 @@ def climb_newton(x, path, scale, lower, upper, unit, best, found, work, accuracy
         outlook = CONCAVE_OUTLOOK if concave and count > 2 else OUTLOOK
         if value + outlook * promise < best:
             break
-        if concave and longest < 0.1:
-            known = False
-            for k in range(found.shape[0]):
-                farthest = 0.0
-                for d in range(dim):
-                    farthest = max(farthest, abs(found[k, d] - new_x[d]) / scale[d])
-                known = known or farthest < SAME_TOP
-            if known:
-                break
+        if concave and longest < 0.1 and near_any(new_x, found, scale):
+            break
         new_value = evaluate(
             2, kernel, new_x, omega, a, b, inputs, precision, beta, mean, new_gradient, new_hessian, work
         )

@@ -1,91 +1,51 @@
-"""Screening of raw points and the climbs from the best of them, for every path, compiled."""
+"""Climbs from the best of the raw points, for every path of a set, compiled."""
 
 from __future__ import annotations
 
 import numba
 import numpy as np
 
-from scorebo.optima._climb import climb_newton
+from scorebo.optima._climb import climb_newton, near_any
 from scorebo.optima._lbfgs import climb_lbfgs
-from scorebo.optima._waves import BLOCK, evaluate, sincos, workspace
+from scorebo.optima._waves import evaluate, workspace
 
 # Above this dimension the Hessian costs more than the extra steps of L-BFGS.
 NEWTON_DIM = 16
 # Most evaluations of one climb.
 MOST = 200
+# Starts are at least this far apart, in lengthscales (or box widths, where these are shorter).
+START_DISTANCE = 0.8
 # Gains, as fractions of a typical change of the path, that are not worth a step.
 SINGLE_ACCURACY = 1e-5
 DOUBLE_ACCURACY = 1e-14
 
-_sums = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
 
 
-@numba.njit(**_sums)
-def _add_waves(cosine, sine, a, b, first, size, totals):  # type: ignore[no-untyped-def]
-    """Add the waves of one block of frequencies to the value of every path."""
-    for p in range(a.shape[0]):
-        a_row, b_row = a[p, first : first + size], b[p, first : first + size]
-        total = np.float32(0.0)
-        for f in range(size):
-            total += a_row[f] * cosine[f] + b_row[f] * sine[f]
-        totals[p] += total
-
-
-@numba.njit(cache=True, **_options)
-def screen(points, omega, a, b):  # type: ignore[no-untyped-def]
-    """Waves of the N paths of one set at every point, in single precision.
-
-    Args:
-        points: `R x D`, float32.
-        omega: `D x F`, float32.
-        a: `N x F`, float32, weights of the cosines.
-        b: `N x F`, float32, weights of the sines.
-
-    Returns:
-        `R x N`, float64.
-    """
-    rows, dim = points.shape
-    count = omega.shape[1]
-    phase, cosine, sine = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
-    values = np.zeros((rows, a.shape[0]))
-    for r in range(rows):
-        for first in range(0, count, BLOCK):
-            size = min(BLOCK, count - first)
-            phase[:size] = np.float32(0.0)
-            for d in range(dim):
-                row, coordinate = omega[d, first : first + size], points[r, d]
-                for f in range(size):
-                    phase[f] += coordinate * row[f]
-            sincos(phase, cosine, sine, size)
-            _add_waves(cosine, sine, a, b, first, size, values[r])
-    return values
-
-
-@numba.njit(cache=True, **_options)
-def choose_starts(points, order, scale, count, distance):  # type: ignore[no-untyped-def]
-    """Rows of up to `count` starts, best first, no two within `distance` scales of each other.
+@numba.njit(**_options)
+def _choose_starts(points, candidates, scale, count):  # type: ignore[no-untyped-def]
+    """Rows of up to `count` starts, no two within START_DISTANCE of each other.
 
     Args:
         points: `R x D`.
-        order: `R`, rows from the best to the worst.
+        candidates: rows, the highest first.
         scale: `D`.
         count: most starts.
-        distance: least distance (Euclidean, in scales) to a better start.
     """
+    dim = points.shape[1]
     chosen = np.empty(count, dtype=np.int64)
+    scaled = np.empty((dim, count))
+    distance = np.empty(count)
     size = 0
-    for r in order:
-        near = False
-        for k in range(size):
-            total = 0.0
-            for d in range(points.shape[1]):
-                difference = (points[r, d] - points[chosen[k], d]) / scale[d]
-                total += difference * difference
-            if total < distance * distance:
-                near = True
-                break
-        if not near:
+    for r in candidates:
+        distance[:size] = 0.0
+        for d in range(dim):
+            coordinate, row = points[r, d] / scale[d], scaled[d]
+            for k in range(size):
+                difference = coordinate - row[k]
+                distance[k] += difference * difference
+            row[size] = coordinate
+        if size == 0 or distance[:size].min() >= START_DISTANCE**2:
             chosen[size] = r
             size += 1
             if size == count:
@@ -94,7 +54,44 @@ def choose_starts(points, order, scale, count, distance):  # type: ignore[no-unt
 
 
 @numba.njit(cache=True, **_options)
-def search(points, screened, tolerance, starts, path, single, scale, lower, upper, unit, x):  # type: ignore[no-untyped-def]
+def search_set(points, values, candidates, tolerance, count, paths, single, scale, lower, upper, unit, optimal):  # type: ignore[no-untyped-def]
+    """Maximise every path of one set.
+
+    Args:
+        points: `R x D`, raw points.
+        values: `N x R`, those of the paths there, to within the tolerance.
+        candidates: `N x C`, the rows with the highest values for each path, from the highest down.
+        tolerance: `N`, error of values in single precision.
+        count: most starts for a path.
+        paths: as in `screen`, in double precision.
+        single: the same with waves in single precision.
+        scale: `D`, as in `climb_newton`.
+        lower: `D`.
+        upper: `D`.
+        unit: size of a typical change of the paths.
+        optimal: `N x D`, overwritten with the highest tops.
+
+    Returns:
+        The number of evaluations in single and in double precision.
+    """
+    roughly, exactly = 0, 0
+    for p in range(values.shape[0]):
+        starts = _choose_starts(points, candidates[p], scale, count)
+        path, rough = _one(paths, p), _one(single, p)
+        counts = _search(points, values[p], tolerance[p], starts, path, rough, scale, lower, upper, unit, optimal[p])
+        roughly += counts[0]
+        exactly += counts[1]
+    return roughly, exactly
+
+
+@numba.njit(**_options)
+def _one(paths, p):  # type: ignore[no-untyped-def]
+    kernel, omega, a, b, inputs, precision, beta, mean = paths
+    return kernel, omega, a[p], b[p], inputs, precision, beta[p], mean
+
+
+@numba.njit(**_options)
+def _search(points, screened, tolerance, starts, path, single, scale, lower, upper, unit, x):  # type: ignore[no-untyped-def]
     """Climb one path from every start in single precision, finish the highest tops in double.
 
     Where a raw point turns out to be higher than all of them, it is climbed from too.
@@ -113,7 +110,7 @@ def search(points, screened, tolerance, starts, path, single, scale, lower, uppe
         x: `D`, overwritten with the highest top.
 
     Returns:
-        The height of x, and the number of evaluations in single and in double precision.
+        The number of evaluations in single and in double precision.
     """
     kernel, omega, a, b, inputs, precision, beta, mean = path
     count, dim = starts.shape[0], points.shape[1]
@@ -132,13 +129,17 @@ def search(points, screened, tolerance, starts, path, single, scale, lower, uppe
 
     best = -np.inf
     known = np.empty((count, dim))
-    for size, s in enumerate(np.argsort(-heights)):
+    size = 0
+    for s in np.argsort(-heights):
         if heights[s] < highest - tolerance:
             break
+        if near_any(tops[s], known[:size], scale):
+            continue
         top = known[size]
         top[:] = tops[s]
         value, used = _climb(top, path, scale, lower, upper, unit, best, known[:size], work, DOUBLE_ACCURACY)
         exactly += used
+        size += 1
         if value > best:
             best = value
             x[:] = top
@@ -152,7 +153,7 @@ def search(points, screened, tolerance, starts, path, single, scale, lower, uppe
                 x[:] = points[r]
                 best, used = _climb(x, path, scale, lower, upper, unit, best, tops[:0], work, DOUBLE_ACCURACY)
                 exactly += used
-    return best, roughly, exactly
+    return roughly, exactly
 
 
 @numba.njit(**_options)

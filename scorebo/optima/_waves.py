@@ -13,7 +13,7 @@ import numpy as np
 
 from scorebo._vectorised import exp
 
-BLOCK = 256
+BLOCK = 512
 
 # No reassociation where ranges are reduced (it would undo the reduction); sums may be split over vector lanes.
 _exact = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
@@ -23,7 +23,7 @@ _sums = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 @numba.njit(**_exact)
 def workspace(omega):  # type: ignore[no-untyped-def]
     """What `evaluate` works in: rows for the waves, in their precision, and rows for the data."""
-    return np.empty((4, BLOCK), omega.dtype), np.empty((5, BLOCK))
+    return np.empty((3, BLOCK), omega.dtype), np.empty((5, BLOCK))
 
 
 @numba.njit(**_exact)
@@ -96,6 +96,16 @@ def sincos(phase, cosine, sine, size):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(**_exact)
+def phases(x, omega, first, size, phase):  # type: ignore[no-untyped-def]
+    """ω_f·x for one block of frequencies."""
+    phase[:size] = 0.0
+    for d in range(omega.shape[0]):
+        row, coordinate = omega[d, first : first + size], omega.dtype.type(x[d])
+        for f in range(size):
+            phase[f] += coordinate * row[f]
+
+
+@numba.njit(**_exact)
 def _radial(kernel, distance, correlation, slope, bend, size):  # type: ignore[no-untyped-def]
     """Correlation c(r²), slope −2c′ and bend 4c″ at squared distances r²."""
     if kernel == 0:
@@ -113,12 +123,59 @@ def _radial(kernel, distance, correlation, slope, bend, size):  # type: ignore[n
             bend[i] = decay
 
 
+@numba.njit(**_exact)
+def correlations(kernel, x, inputs, precision, first, size, data):  # type: ignore[no-untyped-def]
+    """Squared distances, correlations, slopes and bends with one block of the observed: rows 0 … 3 of `data`."""
+    distance = data[0]
+    distance[:size] = 0.0
+    for d in range(x.shape[0]):
+        row, coordinate, weight = inputs[d, first : first + size], x[d], precision[d]
+        for i in range(size):
+            difference = coordinate - row[i]
+            distance[i] += weight * (difference * difference)
+    _radial(kernel, distance, data[1], data[2], data[3], size)
+
+
 @numba.njit(**_sums)
-def _dot(a, b, size):  # type: ignore[no-untyped-def]
+def dot(a, b, size):  # type: ignore[no-untyped-def]
     total = a.dtype.type(0)  # not a double where the arrays are single
     for i in range(size):
         total += a[i] * b[i]
     return total
+
+
+@numba.njit(**_sums)
+def _two_by_two(v, upper, lower, left, right, size):  # type: ignore[no-untyped-def]
+    """Σ_f v_f times each product of one of two rows with one of two others: half the loads of row by row."""
+    zero = v.dtype.type(0)
+    upper_left, upper_right, lower_left, lower_right = zero, zero, zero, zero
+    for f in range(size):
+        weighted_upper, weighted_lower = v[f] * upper[f], v[f] * lower[f]
+        upper_left += weighted_upper * left[f]
+        upper_right += weighted_upper * right[f]
+        lower_left += weighted_lower * left[f]
+        lower_right += weighted_lower * right[f]
+    return upper_left, upper_right, lower_left, lower_right
+
+
+@numba.njit(**_sums)
+def _subtract_outer(omega, first, size, v, hessian):  # type: ignore[no-untyped-def]
+    """Subtract Σ_f v_f ω_f ω_fᵀ over one block of frequencies from the lower triangle."""
+    dim = omega.shape[0]
+    for d in range(0, dim, 2):
+        below = min(d + 1, dim - 1)  # the last row again where the dimension is odd
+        upper, lower = omega[d, first : first + size], omega[below, first : first + size]
+        for e in range(0, d + 1, 2):
+            beside = min(e + 1, dim - 1)
+            left, right = omega[e, first : first + size], omega[beside, first : first + size]
+            upper_left, upper_right, lower_left, lower_right = _two_by_two(v, upper, lower, left, right, size)
+            hessian[d, e] -= upper_left
+            if beside > e:
+                hessian[d, beside] -= upper_right
+            if below > d:
+                hessian[below, e] -= lower_left
+                if beside > e:
+                    hessian[below, beside] -= lower_right
 
 
 @numba.njit(cache=True, **_sums)
@@ -150,14 +207,10 @@ def evaluate(order, kernel, x, omega, a, b, inputs, precision, beta, mean, gradi
     if order > 1:
         hessian[:] = 0.0
     waves, data = work
-    phase, cosine, sine, weighted = waves[0], waves[1], waves[2], waves[3]
+    phase, cosine, sine = waves[0], waves[1], waves[2]
     for first in range(0, count, BLOCK):
         size = min(BLOCK, count - first)
-        phase[:size] = 0.0
-        for d in range(dim):
-            row, coordinate = omega[d, first : first + size], omega.dtype.type(x[d])
-            for f in range(size):
-                phase[f] += coordinate * row[f]
+        phases(x, omega, first, size, phase)
         sincos(phase, cosine, sine, size)
         a_block, b_block = a[first : first + size], b[first : first + size]
         total = omega.dtype.type(0)
@@ -169,27 +222,16 @@ def evaluate(order, kernel, x, omega, a, b, inputs, precision, beta, mean, gradi
         value += total
         if order > 0:
             for d in range(dim):
-                gradient[d] += _dot(omega[d, first : first + size], sine, size)
+                gradient[d] += dot(omega[d, first : first + size], sine, size)
         if order > 1:
-            for d in range(dim):
-                row = omega[d, first : first + size]
-                for f in range(size):
-                    weighted[f] = row[f] * cosine[f]
-                for e in range(d + 1):
-                    hessian[d, e] -= _dot(omega[e, first : first + size], weighted, size)
+            _subtract_outer(omega, first, size, cosine, hessian)
 
-    distance, correlation, slope, bend, scaled = data[0], data[1], data[2], data[3], data[4]
+    correlation, slope, bend, scaled = data[1], data[2], data[3], data[4]
     for first in range(0, inputs.shape[1], BLOCK):
         size = min(BLOCK, inputs.shape[1] - first)
-        distance[:size] = 0.0
-        for d in range(dim):
-            row, coordinate, weight = inputs[d, first : first + size], x[d], precision[d]
-            for i in range(size):
-                difference = coordinate - row[i]
-                distance[i] += weight * (difference * difference)
-        _radial(kernel, distance, correlation, slope, bend, size)
+        correlations(kernel, x, inputs, precision, first, size, data)
         beta_block = beta[first : first + size]
-        value += _dot(beta_block, correlation, size)
+        value += dot(beta_block, correlation, size)
         if order == 0:
             continue
         pulls = 0.0

@@ -21,6 +21,7 @@ from torch.quasirandom import SobolEngine
 from scorebo.errors import InputError, check_integer
 from scorebo.gp import FullyBayesianGP, Kernel
 from scorebo.optima import _search
+from scorebo.optima._screen import waves_at
 from scorebo.seeds import derive
 
 # Points evaluated at once: M x points x F waves, held in 64 MB.
@@ -101,6 +102,14 @@ class PosteriorPaths:
             omega, a, b = self.single
         return kernel, omega[m], a[p, m], b[p, m], inputs, precision[m], beta[p, m], mean[m]
 
+    def of_set(self, m: int, *, single: bool = False) -> tuple:
+        """All paths of set m as the compiled search wants them: as `one`, with a, b `N x F` and β `N x n`."""
+        kernel, omega, a, b, inputs, precision, beta, mean = self.compiled
+        if single:
+            omega, a, b = self.single
+        a, b, beta = (np.ascontiguousarray(part[:, m]) for part in (a, b, beta))
+        return kernel, omega[m], a, b, inputs, precision[m], beta, mean[m]
+
     @cached_property
     def single(self) -> tuple:
         """ω `M x D x F`, a and b in single precision."""
@@ -149,7 +158,9 @@ def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int =
     noise = torch.randn(num_paths, num_sets, len(model.train_X), dtype=torch.float64, generator=generator)
     noise *= model.noise_variance.sqrt().unsqueeze(-1)
 
-    prior = model.mean[:, None] + _waves(model.train_X, frequencies, weights[0], weights[1])
+    omega = frequencies.mT.contiguous().numpy()
+    waves = waves_at(model.train_X.contiguous().numpy(), omega, weights[0].numpy(), weights[1].numpy())
+    prior = model.mean[:, None] + torch.from_numpy(waves)
     residual = (model.train_Y[:, 0] - prior - noise).permute(1, 2, 0)  # M x n x N
     update = torch.cholesky_solve(residual, model.cholesky).permute(2, 0, 1) * model.outputscale[:, None]
     return PosteriorPaths(

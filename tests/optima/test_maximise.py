@@ -8,11 +8,11 @@ from botorch.utils.sampling import optimize_posterior_samples
 from conftest import random_ensemble
 
 from scorebo.errors import InputError
-from scorebo.optima import sample_optima, sample_paths
+from scorebo.optima import _search, sample_optima, sample_paths
 from scorebo.optima._climb import climb_newton, newton_step
 from scorebo.optima._lbfgs import climb_lbfgs
 from scorebo.optima._waves import workspace
-from scorebo.optima.maximise import raw_points
+from scorebo.optima.raw import raw_points
 
 
 def unit_box(dim: int) -> torch.Tensor:
@@ -67,7 +67,7 @@ def test_outputs_are_the_paths_at_the_inputs_and_no_raw_point_is_higher(dim, n, 
     torch.testing.assert_close(outputs[..., 0], same, rtol=0, atol=1e-11)
 
     raw = raw_points(model, bounds, 2048, seed=7)
-    best = torch.stack([paths(raw[m])[:, m].amax(dim=-1) for m in range(3)], dim=-1)
+    best = torch.stack([paths(raw.of_set(m))[:, m].amax(dim=-1) for m in range(3)], dim=-1)
     assert bool((outputs[..., 0] >= best - 1e-11).all())  # rounding between two ways to sum the same waves
 
 
@@ -121,6 +121,22 @@ def test_box_elsewhere_than_the_unit_box():
     # The paths differ in phase from those of the unit box, so compare with a dense search of their own.
     grid = torch.cartesian_prod(*[torch.linspace(0.0, 1.0, 150, dtype=torch.float64)] * 2)
     assert bool((outputs[..., 0] >= paths(shift + width * grid).amax(dim=-1) - 1e-11).all())
+
+
+@pytest.mark.parametrize(("dim", "most"), [(2, 60), (6, 350), (25, 2000)])
+def test_few_evaluations(dim, most, monkeypatch):
+    """Counted, not timed. Measured for a path: see scripts/optima_speed.py; a sixth more is allowed."""
+    counts = []
+
+    def counting(*args):
+        counts.append(search_set(*args))
+
+    search_set = _search.search_set
+    monkeypatch.setattr(_search, "search_set", counting)
+    sample_optima(random_ensemble(3, n=30, dim=dim), unit_box(dim), num_features=256)
+    roughly, exactly = np.sum(counts, axis=0) / (4 * 8)
+    assert dim <= roughly <= most
+    assert 1 <= exactly <= 60
 
 
 def test_observations_outside_the_box_are_no_harm():

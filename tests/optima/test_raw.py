@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+import torch
+from conftest import random_ensemble
+
+from scorebo.optima import sample_paths
+from scorebo.optima._screen import screen
+from scorebo.optima.raw import raw_points
+
+
+def box(dim: int) -> torch.Tensor:
+    return torch.stack([torch.full((dim,), -0.5), torch.full((dim,), 2.0)]).double()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 25])
+@pytest.mark.parametrize("count", [1, 20, 2048])
+def test_enough_points_inside_the_box_with_the_observed(dim, count):
+    model = random_ensemble(dim, n=7, dim=dim, num_sets=3)
+    raw = raw_points(model, box(dim), count, seed=1)
+    for m in range(3):
+        points = raw.of_set(m)
+        assert len(points) >= count + 7
+        assert bool(((points >= box(dim)[0]) & (points <= box(dim)[1])).all())
+        assert torch.equal(points[-7:], model.train_X)
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+def test_no_coordinate_on_both_sides_of_a_tile(dim):
+    raw = raw_points(random_ensemble(dim, dim=dim), box(dim), 2048, seed=1)
+    left, right = (side.abs().amax(dim=-2) > 0.0 for side in (raw.left, raw.right))
+    assert bool((left ^ right).all())
+
+
+def test_points_differ_where_there_is_one_dimension():
+    raw = raw_points(random_ensemble(1, n=5, dim=1), box(1), 256, seed=1)
+    covering = raw.of_set(0)[:256, 0]
+    inside = covering[(covering > -0.5) & (covering < 2.0)]
+    assert len(inside) > 128
+    assert len(inside.unique()) == len(inside)
+
+
+@pytest.mark.parametrize("kernel", ["matern52", "rbf"])
+@pytest.mark.parametrize("num_features", [64, 1400])
+def test_screened_values_are_those_of_the_paths(kernel, num_features):
+    """Up to the rounding of waves in single precision: sums of a few hundred terms of size one or less."""
+    model = random_ensemble(4, n=20, dim=3, num_sets=2, kernel=kernel)
+    paths = sample_paths(model, 3, num_features)
+    raw = raw_points(model, box(3), 100, seed=2)
+    for m in range(2):
+        values = screen(raw.left[m].numpy(), raw.right[m].numpy(), paths.of_set(m, single=True))
+        expected = paths(raw.of_set(m))[:, m].numpy()[:, : values.shape[1]]
+        np.testing.assert_allclose(values, expected, rtol=0, atol=2e-5)
