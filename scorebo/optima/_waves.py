@@ -22,8 +22,8 @@ _sums = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 
 @numba.njit(**_exact)
 def workspace(omega):  # type: ignore[no-untyped-def]
-    """What `evaluate` works in: rows for the waves, in their precision, and rows for the data."""
-    return np.empty((3, BLOCK), omega.dtype), np.empty((5, BLOCK))
+    """What `evaluate` works in: rows for the waves, in their precision, rows for the data, and differences to them."""
+    return np.empty((3, BLOCK), omega.dtype), np.empty((4, BLOCK)), np.empty((omega.shape[-2], BLOCK))
 
 
 @numba.njit(**_exact)
@@ -160,7 +160,7 @@ def _two_by_two(v, upper, lower, left, right, size):  # type: ignore[no-untyped-
 
 @numba.njit(**_sums)
 def _subtract_outer(omega, first, size, v, hessian):  # type: ignore[no-untyped-def]
-    """Subtract Σ_f v_f ω_f ω_fᵀ over one block of frequencies from the lower triangle."""
+    """Subtract Σ_f v_f ω_f ω_fᵀ over one block of columns from the lower triangle."""
     dim = omega.shape[0]
     for d in range(0, dim, 2):
         below = min(d + 1, dim - 1)  # the last row again where the dimension is odd
@@ -206,7 +206,7 @@ def evaluate(order, kernel, x, omega, a, b, inputs, precision, beta, mean, gradi
         gradient[:] = 0.0
     if order > 1:
         hessian[:] = 0.0
-    waves, data = work
+    waves, data, differences = work
     phase, cosine, sine = waves[0], waves[1], waves[2]
     for first in range(0, count, BLOCK):
         size = min(BLOCK, count - first)
@@ -226,7 +226,7 @@ def evaluate(order, kernel, x, omega, a, b, inputs, precision, beta, mean, gradi
         if order > 1:
             _subtract_outer(omega, first, size, cosine, hessian)
 
-    correlation, slope, bend, scaled = data[1], data[2], data[3], data[4]
+    correlation, slope, bend = data[1], data[2], data[3]
     for first in range(0, inputs.shape[1], BLOCK):
         size = min(BLOCK, inputs.shape[1] - first)
         correlations(kernel, x, inputs, precision, first, size, data)
@@ -237,24 +237,18 @@ def evaluate(order, kernel, x, omega, a, b, inputs, precision, beta, mean, gradi
         pulls = 0.0
         for i in range(size):
             slope[i] *= beta_block[i]
-            bend[i] *= beta_block[i]
+            bend[i] *= -beta_block[i]
             pulls += slope[i]
         for d in range(dim):
             row, coordinate, weight = inputs[d, first : first + size], x[d], precision[d]
-            pull = 0.0
+            difference = differences[d]
             for i in range(size):
-                difference = weight * (coordinate - row[i])
-                pull += slope[i] * difference
-                scaled[i] = bend[i] * difference
-            gradient[d] -= pull
+                difference[i] = weight * (coordinate - row[i])
+            gradient[d] -= dot(slope, difference, size)
             if order > 1:
                 hessian[d, d] -= weight * pulls
-                for e in range(d + 1):
-                    other, shift, factor = inputs[e, first : first + size], x[e], precision[e]
-                    bent = 0.0
-                    for i in range(size):
-                        bent += scaled[i] * (shift - other[i])
-                    hessian[d, e] += factor * bent
+        if order > 1:
+            _subtract_outer(differences, 0, size, bend, hessian)
     if order > 1:
         for d in range(dim):
             for e in range(d):

@@ -16,11 +16,11 @@ from scorebo.optima.raw import raw_points
 
 # The sparser the raw points, the less they tell which hills are high: this many starts for each restart and dimension,
 # within limits. Most are given up after one or two evaluations; climbs by L-BFGS take many more.
-STARTS_PER_DIMENSION = 0.7
+STARTS_PER_DIMENSION = 1.0
 MOST_STARTS_PER_RESTART = 6.0
 MOST_LBFGS_STARTS_PER_RESTART = 2.0
-# Starts are chosen among this many times their number of the highest raw points.
-CANDIDATES = 16
+# Starts are chosen among this many of the highest raw points.
+CANDIDATES = 1500
 # Unit roundoff of single precision, and a bound on the error of sine, cosine and their sum over a block of waves.
 SINGLE_ROUNDOFF = 6e-8
 SINGLE_SUM_ERROR = 2e-5
@@ -74,7 +74,7 @@ def maximise_paths(
         single = paths.of_set(m, single=True)
         tiles = screen(raw.left[m].numpy(), raw.right[m].numpy(), single)
         values = np.concatenate([tiles, screen(nowhere, raw.further[None].numpy(), single)], axis=1)
-        candidates = _highest(values, CANDIDATES * num_starts)
+        candidates = _highest(values, CANDIDATES)
         tolerance = _single_error(single, np.maximum(abs(lower), abs(upper)))
         scale = np.minimum(paths.lengthscale[m].numpy(), upper - lower)
         _search.search_set(

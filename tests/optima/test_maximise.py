@@ -123,9 +123,9 @@ def test_box_elsewhere_than_the_unit_box():
     assert bool((outputs[..., 0] >= paths(shift + width * grid).amax(dim=-1) - 1e-11).all())
 
 
-@pytest.mark.parametrize(("dim", "most"), [(2, 60), (6, 350), (25, 2000)])
-def test_few_evaluations(dim, most, monkeypatch):
-    """Counted, not timed. Measured for a path: see scripts/optima_speed.py; a sixth more is allowed."""
+@pytest.mark.parametrize(("dim", "single", "double"), [(2, 15.7, 14.1), (6, 272.1, 2.0), (25, 534.2, 23.9)])
+def test_few_evaluations(dim, single, double, monkeypatch):
+    """Counted, not timed: a path's evaluations as measured for this ensemble, and at most a quarter more."""
     counts = []
 
     def counting(*args):
@@ -135,8 +135,8 @@ def test_few_evaluations(dim, most, monkeypatch):
     monkeypatch.setattr(_search, "search_set", counting)
     sample_optima(random_ensemble(3, n=30, dim=dim), unit_box(dim), num_features=256)
     roughly, exactly = np.sum(counts, axis=0) / (4 * 8)
-    assert dim <= roughly <= most
-    assert 1 <= exactly <= 60
+    assert 1 <= roughly <= 1.25 * single
+    assert 1 <= exactly <= 1.25 * double
 
 
 def test_observations_outside_the_box_are_no_harm():
