@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from scorebo._cached import njit
 
-@numba.njit(cache=True, error_model="numpy")
+
+@njit(error_model="numpy")
 def hermite(x, y, slope, curvature, at, order):  # type: ignore[no-untyped-def]
     """Interpolate each row by the quintics that share value, slope and curvature with it at the knots.
 

@@ -12,6 +12,7 @@ import math
 import numba
 import numpy as np
 
+from scorebo._cached import njit
 from scorebo._vectorised import exp
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -21,7 +22,7 @@ LARGEST = 700.0
 BLOCK = 128
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def log_prob(mean, precision, y):  # type: ignore[no-untyped-def]
     """Log density of the equally weighted mixture of M normals at its points y `b x L`. `b x L`."""
     rows, size = mean.shape
@@ -47,7 +48,7 @@ def log_prob(mean, precision, y):  # type: ignore[no-untyped-def]
     return result
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def log_prob_gradient(mean, precision, y, log_density, weight):  # type: ignore[no-untyped-def]
     """Derivatives of Σ weight·log_prob by means and variances, `b x M`, and by y, `b x L`."""
     rows, size = mean.shape
@@ -60,7 +61,7 @@ def log_prob_gradient(mean, precision, y, log_density, weight):  # type: ignore[
     return by_mean, by_variance, by_y
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def affinity_deficits(mean, precision, y, log_density):  # type: ignore[no-untyped-def]
     """mean_ℓ (1 − √(q_c(y_ℓ)/p(y_ℓ))) for C normals q_c and the log density of p at y `b x L`. `b x C`."""
     rows, size = mean.shape
@@ -74,7 +75,7 @@ def affinity_deficits(mean, precision, y, log_density):  # type: ignore[no-untyp
     return result
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def affinity_deficits_gradient(mean, precision, y, log_density, weight):  # type: ignore[no-untyped-def]
     """Derivatives of Σ weight·affinity_deficits by means and variances, `b x C`, by y and by the density, `b x L`."""
     rows, size = mean.shape
@@ -113,7 +114,7 @@ def _root_ratios(centre, precision, y, log_density, ratio):  # type: ignore[no-u
 
 
 # Sums are reassociated to be vectorised, which the loops with `exp` must not be.
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def pull(share, y, centre, precision, by_y):  # type: ignore[no-untyped-def]
     """Derivatives of Σ share·log q(y) by the mean and variance of the normal q; those by y are added to `by_y`."""
     first, second = 0.0, 0.0
@@ -126,7 +127,7 @@ def pull(share, y, centre, precision, by_y):  # type: ignore[no-untyped-def]
     return first, 0.5 * second
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def _sum_of_deficits(ratio):  # type: ignore[no-untyped-def]
     total = 0.0
     for i in range(ratio.shape[0]):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from scorebo._cached import njit
 from scorebo._vectorised import erfcx, exp
 from scorebo.acquisition._mixture import LARGEST, pull, responsibilities
 
@@ -20,7 +20,7 @@ MAX_STEPS = 200
 CLOSE = 1e-6
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def quantiles(mean, precision, score):  # type: ignore[no-untyped-def]
     """Quantiles of the mixture of M normals at the levels Φ(score), `score` `L` ascending. `b x L`.
 
@@ -52,7 +52,7 @@ def quantiles(mean, precision, score):  # type: ignore[no-untyped-def]
     return result
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def quantiles_gradient(mean, precision, y, log_density, weight):  # type: ignore[no-untyped-def]
     """Derivatives of Σ weight·quantiles by means and variances, `b x M`; y `b x L` the quantiles themselves.
 
@@ -70,7 +70,7 @@ def quantiles_gradient(mean, precision, y, log_density, weight):  # type: ignore
     return by_mean, by_variance
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def _solve(mean, inverse_std, score, y, low, high, tail, density, bend):  # type: ignore[no-untyped-def]
     """The quantile at one level by Halley's method within a bracket, and its first two derivatives by the score."""
     # The smaller tail is computed, so that levels near 1 are as accurate as those near 0.
@@ -110,7 +110,7 @@ def _solve(mean, inverse_std, score, y, low, high, tail, density, bend):  # type
 
 
 # Reassociated to be vectorised, which the loop with `exp` must not be.
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def _sums(tail, density, bend):  # type: ignore[no-untyped-def]
     first, second, third = 0.0, 0.0, 0.0
     for k in range(tail.shape[0]):

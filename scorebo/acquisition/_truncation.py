@@ -7,6 +7,7 @@ import math
 import numba
 import numpy as np
 
+from scorebo._cached import njit
 from scorebo._vectorised import erfcx, exp
 
 # Below this threshold the continued fraction is used: the plain formula has lost two digits here, and nine at −40.
@@ -18,7 +19,7 @@ INVERSE_ROOT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
 ROOT_HALF = math.sqrt(0.5)
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def terms(threshold, ratio, excess, factor, slope):  # type: ignore[no-untyped-def]
     """r, q, F and F' at each threshold `L` into the other four."""
     for i in range(threshold.shape[0]):
@@ -32,7 +33,7 @@ def terms(threshold, ratio, excess, factor, slope):  # type: ignore[no-untyped-d
             ratio[i], excess[i], factor[i], slope[i] = _far(-threshold[i])
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def log_cdf(z, value, ratio):  # type: ignore[no-untyped-def]
     """The logarithm of Φ(z), z `L`, into `value` and its slope r(z) into `ratio`."""
     for i in range(z.shape[0]):

@@ -6,10 +6,10 @@ The block begins with the number of evaluations, the kernel, D, n and the noise 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numba import carray, types
 
+from scorebo._cached import cfunc
 from scorebo.gp._compiled import log_density
 
 HEADER = 5
@@ -26,7 +26,7 @@ def pack(kernel, squares, y, base, free, form, a, b, constant, noise_floor) -> n
     return np.concatenate([header, base, free, form, a, b, constant, y, squares.ravel()])
 
 
-@numba.cfunc(types.int64(_size, _doubles, _doubles, _doubles, _doubles), cache=True, error_model="numpy")
+@cfunc(types.int64(_size, _doubles, _doubles, _doubles, _doubles), error_model="numpy")
 def evaluate(dim, theta, gradient, value, block):  # type: ignore[no-untyped-def]
     """Write value and gradient at θ `dim`; anything but 0 is returned where they are not finite."""
     header = carray(block, HEADER)
@@ -54,7 +54,7 @@ def evaluate(dim, theta, gradient, value, block):  # type: ignore[no-untyped-def
     return 0 if np.isfinite(found) else NOT_FINITE
 
 
-@numba.cfunc(types.int64(_size, _size, _doubles, _doubles, _doubles), cache=True)
+@cfunc(types.int64(_size, _size, _doubles, _doubles, _doubles))
 def copy(dim, size, theta, result, block):  # type: ignore[no-untyped-def]
     """What is stored of a draw: θ itself."""
     for i in range(dim):

@@ -6,14 +6,14 @@ pairs is contiguous and vectorised.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from scorebo._cached import njit
 from scorebo._vectorised import exp
 from scorebo.gp._sweep import invert
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def pack_squares(X: np.ndarray) -> np.ndarray:
     """Squared differences of all pairs i > j in every dimension: `D x n(n−1)/2`."""
     n, dim = X.shape
@@ -29,7 +29,7 @@ def pack_squares(X: np.ndarray) -> np.ndarray:
 
 
 # No reassociation here: it would fold the two-part constant of the range reduction in `exp`.
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def _correlations(kernel, squares, precision, correlation, slope):  # type: ignore[no-untyped-def]
     """Correlation of every pair, and its slope −2·∂correlation/∂r², from which all lengthscale gradients follow."""
     dim, pairs = squares.shape
@@ -52,7 +52,7 @@ def _correlations(kernel, squares, precision, correlation, slope):  # type: igno
             slope[p] = decay
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def log_likelihood(kernel, squares, y, parameters, noise_floor, gradient):  # type: ignore[no-untyped-def]
     """Log marginal likelihood of one exact GP.
 
@@ -115,7 +115,7 @@ def log_likelihood(kernel, squares, y, parameters, noise_floor, gradient):  # ty
     return value
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def log_prior(form, a, b, constant, theta, gradient):  # type: ignore[no-untyped-def]
     """Sum of the log densities of the unconstrained coordinates; adds its derivatives to `gradient`.
 
@@ -134,7 +134,7 @@ def log_prior(form, a, b, constant, theta, gradient):  # type: ignore[no-untyped
     return value
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def log_density(kernel, squares, y, base, free, form, a, b, constant, noise_floor, theta):  # type: ignore[no-untyped-def]
     """Log posterior density (up to the evidence) of the free coordinates and its gradient.
 
@@ -153,7 +153,7 @@ def log_density(kernel, squares, y, base, free, form, a, b, constant, noise_floo
     return value, gradient
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def log_densities(kernel, squares, y, base, free, form, a, b, constant, noise_floor, thetas):  # type: ignore[no-untyped-def]
     """`log_density` of every row of `thetas`: values `M` and gradients `M x dim`."""
     values = np.empty(thetas.shape[0])

@@ -8,13 +8,14 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from scorebo._cached import njit
 from scorebo._vectorised import exp
 
 MATERN52 = 0
 RBF = 1
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def covariances(kernel, X1, X2, precision, outputscale):  # type: ignore[no-untyped-def]
     """Covariance of every pair of points under every set.
 
@@ -44,7 +45,7 @@ def covariances(kernel, X1, X2, precision, outputscale):  # type: ignore[no-unty
     return result
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def fill_upper_triangle(kernel, X, precision, outputscale, result):  # type: ignore[no-untyped-def]
     """The upper triangle, diagonal included, of the covariance of points X `q x D` under one set, into `q x q`."""
     columns = np.ascontiguousarray(X.T)
@@ -54,7 +55,7 @@ def fill_upper_triangle(kernel, X, precision, outputscale, result):  # type: ign
         _covariance(kernel, outputscale, row)
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
 def covariances_gradient(kernel, X1, X2, precision, outputscale, weight, by_X2):  # type: ignore[no-untyped-def]
     """Derivatives of Σ weight·covariances, weight `B x M x n1 x n2`, by X1.
 
@@ -129,7 +130,7 @@ def _covariance(kernel, scale, row):  # type: ignore[no-untyped-def]
 
 
 # Reassociated to be vectorised, which loops with `exp` must not be.
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def _weighted_difference(weight, value, column):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(weight.shape[0]):

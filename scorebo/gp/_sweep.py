@@ -6,8 +6,7 @@ potri at the sizes of interest (n = 20 … 200). With B the block of pivots, A_B
 
     A_ij ← A_ij − Wᵢᵀ Wⱼ      A_Bi ← L⁻ᵀ Wᵢ      A_BB ← −L⁻ᵀL⁻¹      for i, j outside B.
 
-For the rows still to be swept these are the steps of a blocked Cholesky factorisation, and as accurate. (Numba's cache
-of compiled callers looks at their own file only: after an edit here delete `__pycache__` beside it.)
+For the rows still to be swept these are the steps of a blocked Cholesky factorisation, and as accurate.
 """
 
 from __future__ import annotations
@@ -15,12 +14,14 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from scorebo._cached import njit
+
 BLOCK = 8
 
 _options = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 
 
-@numba.njit(cache=True, **_options)
+@njit(**_options)
 def invert(A, rhs):  # type: ignore[no-untyped-def]
     """Sweep all pivots.
 

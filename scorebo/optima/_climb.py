@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from scorebo._cached import njit
 from scorebo.optima._waves import evaluate
 
 # A climb is given up where this many times the gain that the quadratic model promises would not reach the best known
@@ -120,7 +121,7 @@ def near_any(x, tops, scale):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True, **_options)
+@njit(**_options)
 def climb_newton(x, path, scale, lower, upper, unit, best, found, work, accuracy, most):  # type: ignore[no-untyped-def]
     """Climb from x (overwritten) by damped Newton steps.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from scorebo._cached import njit
 from scorebo.optima._waves import evaluate
 
 MEMORY = 8
@@ -52,7 +53,7 @@ def _direction(gradient, free, moves, changes, stored, newest, direction):  # ty
                     direction[d] += moves[k, d] * (weight[k] - other / product[k])
 
 
-@numba.njit(cache=True, **_options)
+@njit(**_options)
 def climb_lbfgs(x, path, scale, lower, upper, unit, best, found, work, accuracy, most):  # type: ignore[no-untyped-def]
     """As `climb_newton`, by projected L-BFGS in the coordinates x/scale; from gradients alone."""
     kernel, omega, a, b, inputs, precision, beta, mean = path

@@ -12,12 +12,13 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from scorebo._cached import njit
 from scorebo.optima._waves import BLOCK, correlations, dot, phases, sincos, workspace
 
 _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
 
 
-@numba.njit(cache=True, **_options)
+@njit(**_options)
 def screen(left, right, paths):  # type: ignore[no-untyped-def]
     """The N paths at the points of every tile, left_i + right_j, their waves in single precision.
 
@@ -73,7 +74,7 @@ def _turn(both, a, b, first, size, turned):  # type: ignore[no-untyped-def]
                 aside[f] = b_row[f] * cosine[f] - a_row[f] * sine[f]
 
 
-@numba.njit(cache=True, **_options)
+@njit(**_options)
 def waves_at(points, omega, a, b):  # type: ignore[no-untyped-def]
     """Waves of every path at the same points, in double precision: `N x M x k`, as `PosteriorPaths` without update.
 

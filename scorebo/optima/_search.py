@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from scorebo._cached import njit
 from scorebo.optima._climb import climb_newton, near_any
 from scorebo.optima._lbfgs import climb_lbfgs
 from scorebo.optima._waves import evaluate, workspace
@@ -53,7 +54,7 @@ def _choose_starts(points, candidates, scale, count):  # type: ignore[no-untyped
     return chosen[:size]
 
 
-@numba.njit(cache=True, **_options)
+@njit(**_options)
 def search_set(points, values, candidates, tolerance, count, paths, single, scale, lower, upper, unit, optimal):  # type: ignore[no-untyped-def]
     """Maximise every path of one set.
 
@@ -163,7 +164,7 @@ def _climb(x, path, scale, lower, upper, unit, best, found, work, accuracy):  # 
     return climb_lbfgs(x, path, scale, lower, upper, unit, best, found, work, accuracy, MOST)
 
 
-@numba.njit(cache=True, **_options)
+@njit(**_options)
 def evaluate_own(order, kernel, X, omega, a, b, inputs, precision, beta, mean, values, gradients):  # type: ignore[no-untyped-def]
     """Every path at points of its own.
 

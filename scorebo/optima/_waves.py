@@ -11,6 +11,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from scorebo._cached import njit
 from scorebo._vectorised import exp
 
 BLOCK = 512
@@ -178,7 +179,7 @@ def _subtract_outer(omega, first, size, v, hessian):  # type: ignore[no-untyped-
                     hessian[below, beside] -= lower_right
 
 
-@numba.njit(cache=True, **_sums)
+@njit(**_sums)
 def evaluate(order, kernel, x, omega, a, b, inputs, precision, beta, mean, gradient, hessian, work):  # type: ignore[no-untyped-def]
     """Value of one path at one point; its gradient too with `order` 1, and its Hessian with `order` 2.
 
