@@ -151,9 +151,9 @@ def draw(table: pd.DataFrame, file: Path) -> None:
     figure, panels = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True, layout="constrained")
     for panel, kind in zip(panels, kinds, strict=True):
         lines = table[table["iteration"] == kind]
-        for name, line in sorted(lines.groupby("implementation"), key=lambda pair: -pair[1]["seconds"].mean()):
-            ordered = line.sort_values("n")
-            panel.plot(ordered["n"], ordered["seconds"], marker="o", label=name)
+        for name in ("BoTorch", "scorebo, nuts", "scorebo, sequential"):
+            line = lines[lines["implementation"] == name].sort_values("n")
+            panel.plot(line["n"], line["seconds"], marker="o", label=name)
         panel.set(title=f"{kind} iteration", xlabel="observations", yscale="log")
         panel.set_xticks(sorted(lines["n"].unique()))
     panels[0].set_ylabel("seconds, one core")
