@@ -5,11 +5,18 @@ A loop that uses them must not be compiled with reassociation, which would fold 
 
 from __future__ import annotations
 
+import math
+
 import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+# Of the normal density and distribution function, which are made of the functions below.
+HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+INVERSE_ROOT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
+ROOT_HALF = math.sqrt(0.5)
 
 
 @intrinsic

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from scorebo.acquisition import Context, MixtureMean, build_strategy, maximize
-from scorebo.box import check_bounds
+from scorebo.box import check_bounds, unit_box
 from scorebo.config import as_dict, compose, load_model, sampler_settings
 from scorebo.errors import InputError, check_integer
 from scorebo.gp import FullyBayesianGP
@@ -108,7 +108,7 @@ class Optimizer:
         mcmc = self._nodes["mcmc"]
         context = Context(
             model=model,
-            bounds=self._unit_box(),
+            bounds=unit_box(self.dim),
             task="own function",
             seed=self.seed,
             iteration=number,
@@ -146,7 +146,7 @@ class Optimizer:
         X, y = self._data()
         best = int(scaling.to_model(y).argmax())
         seed = derive("own function", self.seed, "recommendation", len(y))
-        x, _ = maximize(MixtureMean(model), self._unit_box(), seed=seed, around=model.train_X[best])
+        x, _ = maximize(MixtureMean(model), unit_box(self.dim), seed=seed, around=model.train_X[best])
         return Result(X, y, X[best], float(y[best]), scaling.from_unit(x.squeeze(0)))
 
     def _fit(self) -> tuple[FullyBayesianGP, Scaling]:
@@ -169,9 +169,6 @@ class Optimizer:
     def _data(self) -> tuple[Tensor, Tensor]:
         X = torch.tensor(self.points, dtype=torch.float64).reshape(-1, self.dim)
         return X, torch.tensor(self.values, dtype=torch.float64)
-
-    def _unit_box(self) -> Tensor:
-        return torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, self.dim)
 
     def _identity(self) -> dict[str, Any]:
         box = {"bounds": self.bounds.tolist(), "maximize": self.maximize, "initial": self.initial, "seed": self.seed}

@@ -18,6 +18,7 @@ from torch import Tensor
 from benchmarks.base import Benchmark
 from scorebo import metrics
 from scorebo.acquisition import Context, build_strategy
+from scorebo.box import unit_box
 from scorebo.config import instantiate, load_model, sampler_settings
 from scorebo.errors import EvaluationError, InputError
 from scorebo.gp import FullyBayesianGP
@@ -88,7 +89,7 @@ class Run:
             with _timed(seconds, "acquisition"):
                 context = Context(
                     model=model,
-                    bounds=torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, self.benchmark.dim),
+                    bounds=unit_box(self.benchmark.dim),
                     task=self.benchmark.name,
                     seed=self.seed,
                     iteration=iteration,

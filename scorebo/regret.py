@@ -11,6 +11,7 @@ from torch import Tensor
 
 from scorebo.acquisition.maximize import maximize
 from scorebo.acquisition.mixture_mean import MixtureMean
+from scorebo.box import unit_box
 from scorebo.gp import FullyBayesianGP
 from scorebo.scaling import Scaling
 from scorebo.seeds import derive
@@ -76,14 +77,13 @@ def optimisation_metrics(
         iteration: the iteration; with the seed and the task's name it seeds the search.
     """
     mixture_mean = MixtureMean(model)
-    unit_box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, benchmark.dim)
     queried = scaling.to_unit(X).clamp(0.0, 1.0)
     with torch.no_grad():
         means = mixture_mean(queried.unsqueeze(-2))
     best_queried = int(means.argmax())
     found, height = maximize(
         mixture_mean,
-        unit_box,
+        unit_box(benchmark.dim),
         seed=derive(benchmark.name, seed, "recommendation", iteration),
         around=queried[best_queried],
     )

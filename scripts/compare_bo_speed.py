@@ -29,10 +29,11 @@ from botorch.acquisition.utils import get_optimal_samples  # noqa: E402
 from botorch.models.model import Model  # noqa: E402
 from botorch.sampling.normal import SobolQMCNormalSampler  # noqa: E402
 from botorch_community.acquisition.scorebo import qSelfCorrectingBayesianOptimization  # noqa: E402
-from peer import NUM_SETS, THINNING, fit_botorch, fit_ours, hartmann_data, optimize, unit_box  # noqa: E402
+from peer import NUM_SETS, THINNING, fit_botorch, fit_ours, hartmann_data, optimize  # noqa: E402
 from torch import Size, Tensor  # noqa: E402
 
 from scorebo.acquisition import JES, MES, NoisyExpectedImprovement, SCoreBO, maximize  # noqa: E402
+from scorebo.box import unit_box  # noqa: E402
 from scorebo.optima import sample_optima  # noqa: E402
 
 BOX = unit_box(6)

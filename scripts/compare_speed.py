@@ -19,10 +19,11 @@ import numpy as np  # noqa: E402
 from botorch_community.acquisition.bayesian_active_learning import (  # noqa: E402
     qStatisticalDistanceActiveLearning,
 )
-from peer import NUM_SETS, THINNING, fit_botorch, fit_ours, hartmann_data, optimize, unit_box  # noqa: E402
+from peer import NUM_SETS, THINNING, fit_botorch, fit_ours, hartmann_data, optimize  # noqa: E402
 
 import scorebo  # noqa: E402
 from scorebo.acquisition import SAL, maximize  # noqa: E402
+from scorebo.box import unit_box  # noqa: E402
 
 
 def main() -> None:

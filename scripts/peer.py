@@ -19,6 +19,7 @@ from botorch.optim import optimize_acqf
 from torch import Tensor
 
 import scorebo
+from scorebo.box import unit_box
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference.diagnostics import bulk_ess
 
@@ -54,11 +55,6 @@ def hartmann_data(n: int, task: str) -> tuple[Tensor, Tensor]:
     Y = torch.tensor([benchmark.observe(x, 1, i + 1)[0] for i, x in enumerate(X)], dtype=torch.float64)
     sign = 1.0 if benchmark.maximize else -1.0
     return X, sign * ((Y - Y.mean()) / Y.std())[:, None]
-
-
-def unit_box(dim: int) -> Tensor:
-    """`2 x dim`."""
-    return torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, dim)
 
 
 def fit_ours(X: Tensor, Y: Tensor, warmup: int, seed: int, num_sets: int = NUM_SETS) -> tuple[FullyBayesianGP, float]:

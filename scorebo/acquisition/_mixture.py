@@ -7,15 +7,12 @@ weighted with and returns the derivatives of the weighted sum.
 
 from __future__ import annotations
 
-import math
-
 import numba
 import numpy as np
 
 from scorebo._cached import njit
-from scorebo._vectorised import exp
+from scorebo._vectorised import HALF_LOG_2PI, exp
 
-HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 # Exponents are kept within the range of `exp`; e⁻⁷⁰⁰ is as good as 0.
 LARGEST = 700.0
 # Samples worked on at once, so that their exponents under all components stay in the cache.

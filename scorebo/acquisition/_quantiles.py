@@ -10,11 +10,9 @@ import math
 import numpy as np
 
 from scorebo._cached import njit
-from scorebo._vectorised import erfcx, exp
+from scorebo._vectorised import INVERSE_ROOT_2PI, ROOT_HALF, erfcx, exp
 from scorebo.acquisition._mixture import LARGEST, pull, responsibilities
 
-ROOT_HALF = math.sqrt(0.5)
-INVERSE_ROOT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
 MAX_STEPS = 200
 # Halley's steps converge cubically: after a step from an error this small, on the scale of Φ⁻¹(u), rounding is left.
 CLOSE = 1e-6

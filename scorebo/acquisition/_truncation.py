@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import numba
 import numpy as np
 
 from scorebo._cached import njit
-from scorebo._vectorised import erfcx, exp
+from scorebo._vectorised import INVERSE_ROOT_2PI, ROOT_HALF, erfcx, exp
 
 # Below this threshold the continued fraction is used: the plain formula has lost two digits here, and nine at −40.
 TAIL = -5.0
 # Levels of the continued fraction: rounding accuracy at `TAIL`, where it converges slowest.
 DEPTH = 30
-HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
-INVERSE_ROOT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
-ROOT_HALF = math.sqrt(0.5)
 
 
 @njit(error_model="numpy", fastmath={"contract", "nsz"})

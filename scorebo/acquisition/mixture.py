@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from scorebo._vectorised import HALF_LOG_2PI, ROOT_HALF
 from scorebo.acquisition import _mixture, _quantiles
 from scorebo.errors import InputError
 
-HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 Array = NDArray[np.float64]
 
 
@@ -132,4 +131,4 @@ def _tensors(arrays: tuple[Array, ...]) -> tuple[Tensor, ...]:
 
 def normal_cdf(z: Tensor) -> Tensor:
     """Φ(z), accurate to relative rounding in the lower tail."""
-    return 0.5 * torch.erfc(-math.sqrt(0.5) * z)
+    return 0.5 * torch.erfc(-ROOT_HALF * z)

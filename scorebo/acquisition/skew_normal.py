@@ -23,8 +23,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from scorebo._vectorised import HALF_LOG_2PI
 from scorebo.acquisition._interpolate import hermite
-from scorebo.acquisition.mixture import HALF_LOG_2PI, normal_cdf
+from scorebo.acquisition.mixture import normal_cdf
 from scorebo.acquisition.truncation import log_cdf, log_cdf_with_slope, truncate, truncated_quantile
 
 # Scores of the knots between which the quantile function is interpolated. The levels of `sobol_levels` lie within ±6.3.

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from scorebo.box import perturbations
+
 # Raw points are stretched about the centre and clipped: optima often have coordinates on a bound, Sobol points never.
 STRETCH = 1.25
-# In many dimensions only about this many coordinates are perturbed: moving all of them leaves the neighbourhood.
-MAX_PERTURBED = 20
 # Only the best raw points are candidates; the rest need not be compared.
 MAX_CANDIDATES = 512
 # In units of the spacing of the raw points: a point this far from any better one is on a hill of its own ...
@@ -29,11 +29,7 @@ def covering_points(dim: int, count: int, seed: int) -> Tensor:
 
 def points_around(centre: Tensor, count: int, std: float, seed: int) -> Tensor:
     """Normal perturbations of the centre, `D`, clipped to the unit box. `count x D`."""
-    dim = len(centre)
-    generator = torch.Generator().manual_seed(seed)
-    noise = std * torch.randn(count, dim, dtype=torch.float64, generator=generator)
-    if dim > MAX_PERTURBED:
-        noise *= torch.rand(count, dim, dtype=torch.float64, generator=generator) < MAX_PERTURBED / dim
+    noise = perturbations((count, len(centre)), std, torch.Generator().manual_seed(seed))
     return (centre + noise).clamp(0.0, 1.0)
 
 

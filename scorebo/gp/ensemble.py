@@ -153,8 +153,14 @@ class FullyBayesianGP(Model):
 
     def _whiten(self, X: Tensor) -> tuple[Tensor, Tensor]:
         cross = self.kernel(X, self.train_X, self.lengthscale, self.outputscale)
-        mean = self.mean[:, None] + (cross @ self._alpha.unsqueeze(-1)).squeeze(-1)
-        return mean, self._inverse_factor @ cross.mT
+        return self._means(cross), self._inverse_factor @ cross.mT
+
+    def means(self, X: Tensor) -> Tensor:
+        """Posterior mean `M x b` at X `b x D`, in O(n) a point; the variances cost O(n²)."""
+        return self._means(self.kernel(X, self.train_X, self.lengthscale, self.outputscale))
+
+    def _means(self, cross: Tensor) -> Tensor:
+        return self.mean[:, None] + (cross @ self._alpha.unsqueeze(-1)).squeeze(-1)
 
     def paired_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
         """Prior covariance under set m of f(x) with f at points of its own, z_nm.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from scorebo.box import perturbations
 from scorebo.gp import FullyBayesianGP
 from scorebo.seeds import derive
 
@@ -20,8 +21,6 @@ DOUBLED_DIM = 4
 LEAST_STRETCH, MOST_STRETCH = 1.1, 1.7
 # Spread of the points around promising ones, as a fraction of the box.
 AROUND = 0.1
-# In many dimensions only about this many coordinates are perturbed: moving all of them leaves the neighbourhood.
-MAX_PERTURBED = 20
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,7 @@ def raw_points(model: FullyBayesianGP, bounds: Tensor, count: int, seed: int) ->
         """Points of one side of the tiles with all their coordinates: `M x (T + 2) x size x D`."""
         engine = SobolEngine(dim, scramble=True, seed=derive("optima", seed, name) % 2**31)
         cover = engine.draw(tiles * size, dtype=torch.float64).reshape(tiles, size, dim)
-        spread = AROUND * torch.randn(2, size, dim, dtype=torch.float64, generator=generator)
-        if dim > MAX_PERTURBED:
-            spread *= torch.rand(spread.shape, dtype=torch.float64, generator=generator) < MAX_PERTURBED / dim
+        spread = perturbations((2, size, dim), AROUND, generator)
         both = torch.cat([0.5 + stretch[:, None, None] * (cover - 0.5), centres[:, :, None] + spread], dim=1)
         return _inside(lower + width * both, bounds)
 
