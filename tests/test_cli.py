@@ -304,3 +304,12 @@ def test_numerical_libraries_are_not_loaded_for_help_or_a_finished_run(tmp_path)
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         loaded = json.loads(done.stdout.splitlines()[-1])
         assert not {"torch", "numpy", "numba", "nutpie", "matplotlib", "pandas"} & set(loaded)
+
+
+def test_a_run_loads_what_it_needs_and_nothing_to_draw_or_tabulate_with(tmp_path):
+    """Start-up is part of every run of a sweep: arviz, pandas and matplotlib would double it."""
+    code = "import sys, json; from scorebo.cli import main; main(sys.argv[1:]); print(json.dumps(sorted(sys.modules)))"
+    command = [sys.executable, "-c", code, "run", "--quiet", *tiny_overrides(tmp_path, "gramacy1", "sal_hr")]
+    loaded = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+    assert "nutpie._lib" in loaded
+    assert not {"nutpie", "arviz", "arviz_stats", "pandas", "matplotlib", "scipy.stats", "submitit"} & set(loaded)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 
 @dataclass(frozen=True)
@@ -91,20 +91,48 @@ def summarise(chain: Chain, **fields: Any) -> Diagnostics:
     )
 
 
-def _array_stats() -> Any:
-    with warnings.catch_warnings():
-        # The package it belongs to announces its own reorganisation on import.
-        warnings.filterwarnings("ignore", message=r"[\s\S]*ArviZ is undergoing", category=FutureWarning)
-        from arviz_stats.base import array_stats
-
-    return array_stats
-
-
 def bulk_ess(theta: np.ndarray) -> float | None:
-    """Smallest bulk effective sample size over the parameters of one chain `draws x dim`."""
-    if theta.shape[0] < 4 or theta.shape[1] == 0:
+    """Smallest bulk effective sample size over the parameters of one chain `draws x dim`.
+
+    Of the rank-normalised halves of the chain (Vehtari et al., Bayesian Analysis 2021), with Geyer's initial monotone
+    sequence.
+    """
+    half = theta.shape[0] // 2
+    if half < 2 or theta.shape[1] == 0:
         return None
-    return _finite(np.min(_array_stats().ess(theta[None], chain_axis=0, draw_axis=1, method="bulk")))
+    normal = _normal_scores(np.concatenate([theta[:half], theta[-half:]])).reshape(2, half, -1)
+    return _finite(2 * half / np.max(_autocorrelation_time(normal)))
+
+
+def _normal_scores(values: np.ndarray) -> np.ndarray:
+    """Normal quantiles of the ranks in each column of `draws x dim`; ties, left by rejected proposals, share theirs."""
+    scores = np.empty_like(values)
+    for j, column in enumerate(values.T):
+        _, place, count = np.unique(column, return_inverse=True, return_counts=True)
+        rank = np.cumsum(count) - 0.5 * (count - 1)
+        scores[:, j] = ndtri((rank[place] - 0.375) / (len(values) + 0.25))
+    return scores
+
+
+def _autocorrelation_time(chains: np.ndarray) -> np.ndarray:
+    """Draws per independent draw of each parameter; chains are `chains x draws x dim`."""
+    count, draws, _ = chains.shape
+    centred = chains - chains.mean(axis=1, keepdims=True)
+    spectrum = np.abs(np.fft.rfft(centred, 2 * draws, axis=1)) ** 2
+    covariance = np.fft.irfft(spectrum, axis=1)[:, :draws].mean(axis=0) / draws
+    within = covariance[0] * draws / (draws - 1)
+    pooled = covariance[0] + chains.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(invalid="ignore"):  # a parameter that never moved has no correlation: NaN, told as null
+        rho = 1.0 - (within - covariance) / pooled
+    rho[0] = 1.0
+    # Sums of neighbours are positive and fall for a reversible chain: what comes after the first that is not is noise.
+    pairs = max(1, (draws - 1) // 2)
+    sums = rho[: 2 * pairs].reshape(pairs, 2, -1).sum(axis=1)
+    last = np.where((sums <= 0.0).any(axis=0), np.argmax(sums <= 0.0, axis=0), pairs - 1)
+    falling = np.minimum.accumulate(sums, axis=0) * (np.arange(pairs)[:, None] < last)
+    remainder = np.maximum(np.take_along_axis(rho, 2 * last[None], axis=0)[0], 0.0)
+    # An antithetic chain is worth more than its draws, but not without limit.
+    return np.maximum(2.0 * falling.sum(axis=0) - 1.0 + remainder, 1.0 / np.log10(count * draws))
 
 
 def split_rhat(theta: np.ndarray) -> float | None:
@@ -113,7 +141,11 @@ def split_rhat(theta: np.ndarray) -> float | None:
     if half < 4 or theta.shape[1] == 0:
         return None
     halves = np.stack([theta[:half], theta[-half:]])
-    return _finite(np.max(_array_stats().rhat(halves, chain_axis=0, draw_axis=1, method="identity")))
+    within = halves.var(axis=1, ddof=1).mean(axis=0)
+    between = halves.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(invalid="ignore", divide="ignore"):  # halves that never moved: not finite, told as null
+        ratio = between / within
+    return _finite(np.sqrt(np.max(ratio) + (half - 1) / half))
 
 
 def bayesian_fraction_of_missing_information(energy: np.ndarray) -> float | None:

@@ -6,13 +6,13 @@ depth at most 6 ᶜ; nutpie's low-rank adaptation takes the place of the dense m
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from scorebo.gp import _callback
 from scorebo.gp.density import LogDensity
+from scorebo.inference import engine
 from scorebo.inference.diagnostics import Chain
 
 # Chosen by scripts/nuts_settings.py, whose table is results/reference/nuts-settings.md.
@@ -36,43 +36,26 @@ def sample(
     Raises:
         RuntimeError: the chain could not be started, or broke off.
     """
-    nutpie, Model = _import_nutpie()
     block = density.packed()
-    model = Model(
-        compiled_logp_func=_callback.evaluate,
-        compiled_expand_func=_callback.copy,
-        user_data=block,
-        n_expanded=density.dim,
-        shape_info=(["theta"], [slice(0, density.dim)], [(density.dim,)]),
-        # nutpie's `init_mean` does not reach the sampler; this does.
-        initial_point_func=lambda _: start,
-        _n_dim=density.dim,
-        _shapes={"theta": (density.dim,)},
-        _coords={},
-        dims={},
-        shared_data={},
-        logp_func=None,
-        expand_func=None,
-    )
-    sampler = nutpie.sample(
-        model,
-        draws=draws,
-        tune=warmup,
-        chains=1,
-        cores=1,
+    sampler = engine.start(
+        _callback.evaluate,
+        _callback.copy,
+        block,
+        start,
+        low_rank=low_rank,
         seed=seed,
+        num_tune=warmup,
+        num_draws=draws,
+        num_chains=1,
         maxdepth=max_tree_depth or MAX_TREE_DEPTH,
         target_accept=target_acceptance or TARGET_ACCEPTANCE,
-        low_rank_modified_mass_matrix=low_rank,
-        progress_bar=False,
-        return_raw_trace=True,
-        blocking=False,
     )
-    # Waited for here: nutpie's own waiting takes an interrupt for a wish to keep the draws made so far.
+    # Stopped here on an interrupt: nutpie's Python side would return the draws made so far.
     try:
-        trace = sampler.wait()
+        sampler.wait(None)
+        trace = sampler.take_results()
     except KeyboardInterrupt:
-        sampler.cancel()
+        sampler.abort()
         raise
     finally:
         density.evaluations += int(block[0])
@@ -84,31 +67,21 @@ def _read(trace: Any, dim: int, warmup: int, draws: int) -> Chain:
     import pyarrow
 
     draw_batches, statistic_batches = trace.get_arrow_trace()
-    theta = pyarrow.record_batch(draw_batches[0]).column("theta").flatten().to_numpy(zero_copy_only=False)
-    theta = np.array(theta, dtype=np.float64).reshape(-1, dim)
+    # By DLPack: `to_numpy` would import pandas, half a second.
+    theta = np.from_dlpack(pyarrow.record_batch(draw_batches[0]).column("theta").flatten()).reshape(-1, dim)
     if len(theta) != warmup + draws:
         raise RuntimeError(f"nutpie returned {len(theta)} of {warmup + draws} draws")
-    theta = theta[warmup:]
+    theta = theta[warmup:].copy()
     statistics = pyarrow.record_batch(statistic_batches[0]).slice(warmup)
 
     def column(name: str) -> np.ndarray:
-        return statistics.column(name).to_numpy(zero_copy_only=False)
+        return np.from_dlpack(statistics.column(name)).copy()
 
     return Chain(
         theta=theta,
-        divergences=int(column("diverging").sum()),
+        divergences=sum(statistics.column("diverging").to_pylist()),
         acceptance=float(column("mean_tree_accept").mean()),
         step_size=float(column("step_size_bar")[-1]),
         tree_depth=column("depth"),
         energy=column("energy"),
     )
-
-
-def _import_nutpie() -> tuple[Any, Any]:
-    """nutpie, and its model of a C function; the other kind calls Python, at 20 µs an evaluation."""
-    with warnings.catch_warnings():
-        # nutpie imports arviz, which announces its own reorganisation.
-        warnings.filterwarnings("ignore", message=r"[\s\S]*ArviZ is undergoing", category=FutureWarning)
-        import nutpie
-        from nutpie.compile_pymc import CompiledPyMCModel
-    return nutpie, CompiledPyMCModel

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from arviz_stats.base import array_stats
 
 from scorebo.inference.diagnostics import (
     Chain,
@@ -35,6 +36,25 @@ def test_split_rhat_is_the_ratio_of_between_and_within_halves():
     between = 500 * np.var([drifted[:500, 0].mean(), drifted[500:, 0].mean()], ddof=1)
     by_hand = np.sqrt((499 / 500 * within + between / 500) / within)
     assert split_rhat(drifted[:, :1]) == pytest.approx(by_hand, rel=1e-10)
+
+
+@pytest.mark.parametrize("draws", [8, 31, 256])
+@pytest.mark.parametrize("rho", [-0.9, 0.0, 0.5, 0.99])
+def test_ess_and_rhat_are_those_of_arviz(rho, draws):
+    chain = np.stack([autoregressive(rho, draws, seed) for seed in range(3)], axis=1)
+    chain[draws // 2 : draws // 2 + 2] = chain[draws // 2 - 1]  # rejected proposals: ties
+    half = draws // 2
+    halves = np.stack([chain[:half], chain[-half:]])
+    ess = array_stats.ess(chain[None], chain_axis=0, draw_axis=1, method="bulk")
+    rhat = array_stats.rhat(halves, chain_axis=0, draw_axis=1, method="identity")
+    assert bulk_ess(chain) == pytest.approx(np.min(ess), rel=1e-10)
+    assert split_rhat(chain) == pytest.approx(np.max(rhat), rel=1e-10)
+
+
+def test_a_parameter_that_never_moved_has_no_diagnostics():
+    chain = np.stack([autoregressive(0.0, 50), np.ones(50)], axis=1)
+    assert bulk_ess(chain) is None
+    assert split_rhat(chain) is None
 
 
 def test_energy_statistic_by_hand():
