@@ -106,6 +106,49 @@ def covariances_gradient(kernel, X1, X2, precision, outputscale, weight, by_X2):
     return by_X1
 
 
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
+def combine(kernel, X, centres, precision, outputscale, weight, gradient):  # type: ignore[no-untyped-def]
+    """Σ over sets m and centres j of weight_mj·covariance, a posterior mean for one, without keeping the covariances.
+
+    Args:
+        kernel: MATERN52 or RBF.
+        X: `b x D`.
+        centres: `n x D`.
+        precision: `M x D`.
+        outputscale: `M`.
+        weight: `M x n`.
+        gradient: `b x D`, to which the derivatives by X are added; empty if they are not wanted.
+
+    Returns:
+        `b`.
+    """
+    size, dim = X.shape
+    n = centres.shape[0]
+    columns = np.ascontiguousarray(centres.T)
+    value = np.zeros(size)
+    distance, slope = np.empty(n), np.empty(n)
+    for i in range(size):
+        for m in range(precision.shape[0]):
+            _squared_distances(X[i], columns, precision[m], distance)
+            row = weight[m]
+            if kernel == 0:
+                for j in range(n):
+                    scaled = np.sqrt(5.0 * distance[j])
+                    decay = row[j] * exp(-min(scaled, 700.0))
+                    slope[j] = (5.0 / 3.0) * (1.0 + scaled) * decay
+                    distance[j] = (1.0 + scaled + scaled * scaled / 3.0) * decay
+            else:
+                for j in range(n):
+                    slope[j] = row[j] * exp(-min(0.5 * distance[j], 700.0))
+                    distance[j] = slope[j]
+            value[i] += outputscale[m] * _total(distance)
+            if gradient.size > 0:
+                for d in range(dim):
+                    factor = outputscale[m] * precision[m, d]
+                    gradient[i, d] -= factor * _weighted_difference(slope, X[i, d], columns[d])
+    return value
+
+
 @numba.njit(inline="always")
 def _squared_distances(x, columns, precision, row):  # type: ignore[no-untyped-def]
     """Σ_d (x_d − x'_d)²/ℓ_d² to the points `columns` `D x n2` into `row`, from plain differences: nothing cancels."""
@@ -135,4 +178,12 @@ def _weighted_difference(weight, value, column):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(weight.shape[0]):
         total += weight[j] * (value - column[j])
+    return total
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "nsz"})
+def _total(values):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(values.shape[0]):
+        total += values[j]
     return total

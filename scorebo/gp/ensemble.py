@@ -155,9 +155,10 @@ class FullyBayesianGP(Model):
         cross = self.kernel(X, self.train_X, self.lengthscale, self.outputscale)
         return self._means(cross), self._inverse_factor @ cross.mT
 
-    def means(self, X: Tensor) -> Tensor:
-        """Posterior mean `M x b` at X `b x D`, in O(n) a point; the variances cost O(n²)."""
-        return self._means(self.kernel(X, self.train_X, self.lengthscale, self.outputscale))
+    def mixture_mean(self, X: Tensor) -> Tensor:
+        """Posterior mean, averaged over the sets, `b` at X `b x D`; in O(Mn) a point, the variances cost O(Mn²)."""
+        weight = self._alpha / self.num_sets
+        return self.mean.mean() + self.kernel.combine(X, self.train_X, self.lengthscale, self.outputscale, weight)
 
     def _means(self, cross: Tensor) -> Tensor:
         return self.mean[:, None] + (cross @ self._alpha.unsqueeze(-1)).squeeze(-1)

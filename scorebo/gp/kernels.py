@@ -18,7 +18,7 @@ from torch import Tensor
 
 from scorebo.errors import InputError, check_choice
 from scorebo.gp import _covariances
-from scorebo.gp.pairwise import Arguments, Covariances
+from scorebo.gp.pairwise import Arguments, Combination, Covariances
 
 # Elements of the pairwise difference tensor held at once (64 MB); larger products of points are done in slices.
 MAX_PAIRWISE = 8_000_000
@@ -67,6 +67,30 @@ class Kernel(ABC):
     def by_autograd(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         """The same in plain PyTorch: differentiable by everything, as often as one likes, and slower."""
         return outputscale[:, None, None] * self.correlation(scaled_squared_distance(X1, X2, lengthscale))
+
+    def combine(self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
+        """Σ over sets m and centres j of weight_mj·k_m(x, centre_j), differentiable by X.
+
+        Args:
+            X: `b x D`.
+            centres: `n x D`.
+            lengthscale: `M x D`.
+            outputscale: `M`.
+            weight: `M x n`.
+
+        Returns:
+            `b`.
+        """
+        if self.compiled is None:
+            return self.combine_by_autograd(X, centres, lengthscale, outputscale, weight)
+        return Combination.apply(self, X, centres, lengthscale, outputscale, weight)
+
+    def combine_by_autograd(
+        self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
+    ) -> Tensor:
+        """The same in plain PyTorch: differentiable as often as one likes, and slower."""
+        covariance = self.by_autograd(X, centres, lengthscale, outputscale)
+        return (covariance @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
 
     def fill_upper_triangle(self, X: Tensor, lengthscale: Tensor, outputscale: Tensor, result: np.ndarray) -> None:
         """The upper triangle of the covariance of X `q x D` under one set (`D`, scalar) into `result` `q x q`."""

@@ -76,3 +76,37 @@ class Covariances(torch.autograd.Function):
         points = [X for X, needed in zip(arguments[:2], wanted, strict=True) if needed]
         found = iter(torch.autograd.grad(kernel.by_autograd(*arguments), points, weight, create_graph=True))
         return None, *(next(found) if needed else None for needed in wanted), None, None
+
+
+class Combination(torch.autograd.Function):
+    """Weighted sum of covariances, differentiable by the points; the gradient comes with the value."""
+
+    @staticmethod
+    def forward(
+        context: Any,
+        kernel: Kernel,
+        X: Tensor,
+        centres: Tensor,
+        lengthscale: Tensor,
+        outputscale: Tensor,
+        weight: Tensor,
+    ) -> Tensor:
+        arrays = Arguments.of(kernel.compiled, X.unsqueeze(0), centres, lengthscale, outputscale).arrays
+        points = arrays[1][0]
+        gradient = np.zeros_like(points if context.needs_input_grad[1] else points[:0])
+        value = _covariances.combine(
+            arrays[0], points, arrays[2][0], *arrays[3:], weight.contiguous().numpy(), gradient
+        )
+        context.kernel = kernel
+        context.save_for_backward(torch.from_numpy(gradient), X, centres, lengthscale, outputscale, weight)
+        return torch.from_numpy(value)
+
+    @staticmethod
+    def backward(context: Any, cotangent: Tensor) -> tuple[Tensor | None, ...]:
+        gradient, *arguments = context.saved_tensors
+        if not torch.is_grad_enabled():
+            return None, cotangent.unsqueeze(-1) * gradient, *(None,) * 4
+        # A derivative of the derivative is wanted, which the compiled code does not give.
+        value = context.kernel.combine_by_autograd(*arguments)
+        (found,) = torch.autograd.grad(value, arguments[0], cotangent, create_graph=True)
+        return None, found, *(None,) * 4

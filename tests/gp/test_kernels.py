@@ -57,6 +57,21 @@ class KernelContract:
         ours, theirs = (torch.autograd.grad((weight * k).sum(), differentiated) for k in covariances)
         torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)
 
+    def test_a_combination_agrees_with_autograd(self):
+        X, centres = self.points(6).requires_grad_(), self.points(9)
+        weight = torch.randn(2, 9, dtype=torch.float64)
+        arguments = (X, centres, LENGTHSCALE, OUTPUTSCALE, weight)
+        ours, theirs = self.kernel.combine(*arguments), self.kernel.combine_by_autograd(*arguments)
+        torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-13)
+        cotangent = torch.randn(6, dtype=torch.float64)
+        gradients = [torch.autograd.grad(value, X, cotangent, retain_graph=True)[0] for value in (ours, theirs)]
+        torch.testing.assert_close(*gradients, rtol=1e-10, atol=1e-11)
+        second = [
+            torch.autograd.grad(torch.autograd.grad(value, X, cotangent, create_graph=True)[0].square().sum(), X)[0]
+            for value in (ours, theirs)
+        ]
+        torch.testing.assert_close(*second, rtol=1e-10, atol=1e-10)
+
     def test_gradient_by_one_set_of_points_as_both(self):
         X = self.points(2, 6).requires_grad_()
         weight = torch.randn(2, 2, 6, 6, dtype=torch.float64)
