@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from scorebo.config import as_dict, compose
 from scorebo.errors import InputError, check_integer
+from scorebo.experiments import sweep_configs
 from scorebo.launch import Progress, run_all
 from scorebo.store import RunStore, read_records
 
@@ -32,7 +32,7 @@ def main() -> int:
 
     try:
         check_integer("--workers", options.workers, 1)
-        configs = demo_configs(options.experiment, results, options.overrides)
+        configs = sweep_configs([f"experiment={options.experiment}", f"results={results}", *options.overrides])
     except InputError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2
@@ -45,18 +45,6 @@ def main() -> int:
     print(f"\n{len(configs)} runs in {time.perf_counter() - began:.0f} s.\n")
     report(results, configs[0]["experiment"]["figures"])
     return 0
-
-
-def demo_configs(name: str, results: Path, overrides: list[str]) -> list[dict]:
-    """The resolved configuration of every run, seed by seed so that all methods advance together."""
-    common = [f"experiment={name}", f"results={results}", *overrides]
-    experiment = compose([*common, "benchmark=gramacy1", "acquisition=random"]).experiment
-    return [
-        as_dict(compose([*common, f"benchmark={benchmark}", f"acquisition={acquisition}", f"seed={seed}"]))
-        for seed in range(1, experiment.seeds + 1)
-        for benchmark in experiment.benchmarks
-        for acquisition in experiment.acquisitions
-    ]
 
 
 def run_with_progress(configs: list[dict], workers: int) -> list[BaseException | None]:
