@@ -24,7 +24,10 @@ Config = dict[str, Any]
 
 
 def sweep_configs(
-    overrides: Sequence[str], config_dir: Path | None = None, *, skip_missing: bool = False
+    overrides: Sequence[str],
+    config_dir: Path | None = None,
+    *,
+    composer: Composer | None = None,
 ) -> list[Config]:
     """The resolved, checked configurations of a sweep in plain containers, without repeats, seed by seed.
 
@@ -33,21 +36,22 @@ def sweep_configs(
             `experiment=NAME`, and `scale=smoke`, `small` or `paper`, its runs; benchmark, model, acquisition and seed
             then choose among them, and any other setting changes them.
         config_dir: a folder with the user's own config groups.
-        skip_missing: leave out tasks that an experiment names but that are not available, instead of refusing.
+        composer: of an earlier sweep, whose compositions are used again; it has its own `config_dir`.
     """
+    composer = composer or Composer(config_dir)
+    config_dir = composer.config_dir
     given = parse_sweep(overrides, config_dir)
     if not given:
         raise InputError(f"Nothing to sweep. {WHAT_TO_GIVE}.")
     experiments = [None if name == "null" else name for name in given.pop("experiment", [None])]
     scales = given.pop("scale", ["paper"])
-    composer = Composer(config_dir)
     runs: dict[str, Config] = {}
     for name, scale in itertools.product(experiments, scales):
         chosen = dict(given)
         fixed = [f"scale={scale}"] if name is None else [f"experiment={name}", f"scale={scale}"]
         if name is not None:
             chosen = _narrow(at_scale(composer.experiment(str(name)), str(scale)), chosen)
-            chosen["benchmark"] = _available(str(name), chosen["benchmark"], config_dir, skip_missing)
+            _check_tasks(str(name), chosen["benchmark"], config_dir)
         for config in _composed(fixed, chosen, composer):
             runs.setdefault(run_id(config), config)
     place: dict[int, int] = {}
@@ -110,15 +114,14 @@ def _narrow(experiment: Mapping[str, Any], given: dict[str, list[Any]]) -> dict[
     return chosen | {key: values for key, values in given.items() if key not in chosen}
 
 
-def _available(experiment: str, tasks: list[str], config_dir: Path | None, skip_missing: bool) -> list[str]:
-    """Those of the tasks that can be run; unless the others are to be skipped, there must be none."""
+def _check_tasks(experiment: str, tasks: list[str], config_dir: Path | None) -> None:
+    """Refuse an experiment on tasks that are not there."""
     known = available("benchmark", config_dir)
     missing = [task for task in tasks if task not in known]
-    there = [task for task in tasks if task in known]
-    if missing and not skip_missing:
+    if missing:
+        there = [task for task in tasks if task in known]
         hint = f" Of its tasks there are: benchmark={','.join(there)}." if there else ""
         raise InputError(f"experiment={experiment} needs tasks that are not available: {', '.join(missing)}.{hint}")
-    return there
 
 
 def _composed(fixed: list[str], chosen: dict[str, list[Any]], composer: Composer) -> Iterator[Config]:

@@ -17,7 +17,7 @@ from tqdm import tqdm
 from scorebo.errors import InputError, check_integer
 from scorebo.experiments import sweep_configs
 from scorebo.launch import Progress, run_all
-from scorebo.store import RunStore, read_records
+from scorebo.store import RunStore, read_records, run_id
 
 
 def main() -> int:
@@ -43,7 +43,7 @@ def main() -> int:
     if failures:
         return 1
     print(f"\n{len(configs)} runs in {time.perf_counter() - began:.0f} s.\n")
-    report(results, configs[0]["experiment"]["figures"])
+    report(results, configs)
     return 0
 
 
@@ -72,12 +72,14 @@ def run_with_progress(configs: list[dict], workers: int) -> list[BaseException |
         return run_all(configs, workers, show)
 
 
-def report(results: Path, figures: list[str]) -> None:
-    """Draw the figures, write the table, and print the final values and where everything is."""
+def report(results: Path, configs: list[dict]) -> None:
+    """Draw the figures, write the table, and print the final values and where everything is; of these runs alone."""
     from scorebo.report import OPTIMISATION_METRICS, draw, format_summary
     from scorebo.store import collect, write_table
 
+    figures = configs[0]["experiment"]["figures"]
     table = collect(results)
+    table = table[table["run_id"].isin({run_id(config) for config in configs})]
     optimised = "bo-regret" in figures
     print(format_summary(table, OPTIMISATION_METRICS) if optimised else format_summary(table))
     write_table(table, results / "table.csv")
