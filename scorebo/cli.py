@@ -11,7 +11,12 @@ from pathlib import Path
 
 from scorebo.errors import InputError
 
-PLURALS = {"benchmarks": "benchmark", "acquisitions": "acquisition", "models": "model"}
+PLURALS = {
+    "benchmarks": "benchmark",
+    "acquisitions": "acquisition",
+    "models": "model",
+    "experiments": "experiment",
+}
 
 RUN_EXAMPLES = """examples:
   scorebo run benchmark=gramacy1 acquisition=sal_hr seed=1
@@ -31,7 +36,12 @@ With --hyperparameters one row per run, iteration and hyperparameter set, in the
 are variances of the task's outputs, mean is one of them; lengthscale_1 … are in units of the sides of the box."""
 PLOT_EXAMPLES = """examples:
   scorebo plot al-mll --results results --out al-mll.pdf
-  scorebo plot al-rmse --results results/demo --out al-rmse.png"""
+  scorebo plot al-mll --results results --scale small --out al-mll.svg
+  scorebo plot al-rmse --results results/demo --experiment demo --out al-rmse.png
+  scorebo plot al-mll --results results/tour --all --out al-mll.png
+
+A figure shows the runs of the experiment of its name (al-mll: experiment=al_mll), at the scale of which most runs are
+in DIR unless --scale says which; other runs are ignored."""
 LIST_EXAMPLES = """examples:
   scorebo list benchmarks
   scorebo list acquisitions --config-dir my_configs"""
@@ -89,10 +99,14 @@ def _parser() -> argparse.ArgumentParser:
     plot.add_argument("figure", metavar="ID", help="see `scorebo list figures`")
     plot.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="root of the run folders")
     plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
+    plot.add_argument("--scale", metavar="SCALE", help="smoke, small or paper; by default the one with most runs there")
+    plot.add_argument("--experiment", metavar="NAME", help="runs of another experiment than the figure's own")
+    plot.add_argument("--all", action="store_true", help="every run in DIR, whether of an experiment or not")
+    plot.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     plot.set_defaults(command=_plot)
 
     listing = add("list", "List what can be run or drawn.", LIST_EXAMPLES)
-    listing.add_argument("what", metavar="WHAT", help="benchmarks, acquisitions, models or figures")
+    listing.add_argument("what", metavar="WHAT", help="benchmarks, acquisitions, models, experiments or figures")
     listing.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     listing.set_defaults(command=_list)
     return parser
@@ -138,14 +152,24 @@ def _collect(options: argparse.Namespace) -> None:
 
 
 def _plot(options: argparse.Namespace) -> None:
-    from scorebo.report import draw
+    from scorebo.errors import check_choice
+    from scorebo.report import FIGURES, draw
+    from scorebo.selection import select
     from scorebo.store import collect
 
+    check_choice("figure", options.figure, FIGURES)
+    if options.all and (options.scale or options.experiment):
+        raise InputError("--all draws every run: it goes with neither --scale nor --experiment.")
     table = collect(options.results)
     for problem in table.attrs["problems"]:
         print(f"scorebo: {problem}", file=sys.stderr)
+    what = f"all {table['run_id'].nunique()} runs in {options.results}"
+    if not options.all:
+        name = options.experiment or options.figure.replace("-", "_")
+        chosen = select(table, name, options.scale, results=options.results, config_dir=options.config_dir)
+        table, what = chosen.table, str(chosen)
     draw(options.figure, table, options.out)
-    print(f"{options.figure}: {options.out}")
+    print(f"{options.figure}: {options.out} ({what})")
 
 
 def _list(options: argparse.Namespace) -> None:

@@ -13,13 +13,17 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from scorebo.errors import InputError, check_choice, check_integer, check_number
+from scorebo.scales import apply_scale
 
 if TYPE_CHECKING:
     from benchmarks.base import Benchmark
     from scorebo.gp import Surrogate
 
 GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment")
-TOP_LEVEL = ("benchmark", "model", "mcmc", "acquisition", "experiment", "optimizer", "seed", "results", "threads")
+TOP_LEVEL = (
+    *("benchmark", "model", "mcmc", "acquisition", "experiment", "optimizer"),
+    *("seed", "scale", "results", "threads", "launcher", "workers"),
+)
 # Least value of every setting that is a whole number.
 LEAST = {
     "seed": 0,
@@ -58,6 +62,12 @@ def available(group: str, config_dir: Path | None = None) -> list[str]:
     return sorted(_config_files(group, config_dir))
 
 
+def config_file(group: str, name: str, config_dir: Path | None = None) -> Path:
+    """The file behind a name of a group."""
+    files = _config_files(group, config_dir)
+    return files[check_choice(group, name, files)]
+
+
 def _config_files(group: str, config_dir: Path | None) -> dict[str, Path]:
     """The file behind each name of a group; a name must not stand in both places, or one would be ignored."""
     check_choice("config group", group, GROUPS)
@@ -75,7 +85,7 @@ def _config_files(group: str, config_dir: Path | None) -> dict[str, Path]:
 
 def describe_choice(group: str, name: str, config_dir: Path | None = None) -> str:
     """The first comment line of a config file: what it is, in a sentence."""
-    for line in _config_files(group, config_dir)[name].read_text(encoding="utf-8").splitlines():
+    for line in config_file(group, name, config_dir).read_text(encoding="utf-8").splitlines():
         if line.startswith("#") and "@package" not in line:
             return line.lstrip("# ")
     return ""
@@ -88,31 +98,61 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> DictCon
         overrides: as on the command line, in Hydra's grammar: `benchmark=gramacy1`, `mcmc.warmup=64`.
         config_dir: a folder with the user's own config groups, searched after the project's.
     """
-    from hydra import compose as hydra_compose
-    from hydra.errors import HydraException
+    with explained(overrides, config_dir):
+        check_required(overrides, config_dir)
+        config = hydra_compose(overrides, config_dir)
+        apply_scale(config, {override.lstrip("+").partition("=")[0] for override in overrides})
+        return resolve(config)
+
+
+def check_required(overrides: Sequence[str], config_dir: Path | None) -> None:
+    """See that a benchmark and an acquisition are given."""
+    for group in ("benchmark", "acquisition"):
+        if not any(override.lstrip("+").startswith(f"{group}=") for override in overrides):
+            raise InputError(f"No {group} given: {group}=NAME with one of {', '.join(available(group, config_dir))}.")
+
+
+def hydra_compose(overrides: Sequence[str], config_dir: Path | None) -> DictConfig:
+    """What Hydra composes, with its interpolations; each group that is to be named is."""
+    from hydra import compose
 
     overrides = [_quote_choice(override) for override in overrides]
     _check_choices(overrides, config_dir)
     search = [] if config_dir is None else [f"hydra.searchpath=['file://{config_dir.resolve()}']"]
-    try:
-        with _hydra():
-            config = hydra_compose("config", overrides=overrides + search, return_hydra_config=True)
-            choices = config.hydra.runtime.choices
-            OmegaConf.set_struct(config, False)
-            del config["hydra"]
-            for group in NAMED:
-                if isinstance(config.get(group), DictConfig) and "name" not in config[group]:
-                    config[group].name = choices[group]
-            OmegaConf.resolve(config)
-    except YAMLError as error:
-        raise InputError(f"A config file is not valid YAML: {' '.join(str(error).split())}") from error
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise InputError(_explain(error, overrides, config_dir)) from error
+    with _hydra():
+        config = compose("config", overrides=overrides + search, return_hydra_config=True)
+    choices = config.hydra.runtime.choices
+    OmegaConf.set_struct(config, False)
+    del config["hydra"]
+    for group in NAMED:
+        if isinstance(config.get(group), DictConfig) and "name" not in config[group]:
+            config[group].name = choices[group]
+    return config
+
+
+def resolve(config: DictConfig) -> DictConfig:
+    """The configuration itself with its interpolations resolved, checked."""
+    OmegaConf.resolve(config)
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
         raise InputError(f"No value for {', '.join(missing)}: give one, e.g. {missing[0]}=VALUE.")
     _check(config)
     return config
+
+
+@contextmanager
+def explained(overrides: Sequence[str], config_dir: Path | None) -> Iterator[None]:
+    """What Hydra, OmegaConf and YAML raise within, as an `InputError` of one sentence."""
+    from hydra.errors import HydraException
+
+    try:
+        yield
+    except InputError:
+        raise
+    except YAMLError as error:
+        raise InputError(f"A config file is not valid YAML: {' '.join(str(error).split())}") from error
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise InputError(_explain(error, overrides, config_dir)) from error
 
 
 def load_model(model: str | Mapping[str, Any], **overrides: Any) -> Surrogate:
@@ -125,11 +165,11 @@ def load_model(model: str | Mapping[str, Any], **overrides: Any) -> Surrogate:
 
 @lru_cache
 def _model_node(name: str) -> DictConfig:
-    from hydra import compose as hydra_compose
+    from hydra import compose
 
     check_choice("model", name, available("model"))
     with _hydra():
-        return hydra_compose(f"model/{name}").model
+        return compose(f"model/{name}").model
 
 
 def sampler_settings(mcmc: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,9 +256,6 @@ def _check_choices(overrides: Sequence[str], config_dir: Path | None) -> None:
         group, _, choice = override.lstrip("+").partition("=")
         if group in GROUPS and choice and (group, choice) != ("experiment", "null"):
             check_choice(group, choice.strip("'"), available(group, config_dir))
-    for group in ("benchmark", "acquisition"):
-        if not any(override.lstrip("+").startswith(f"{group}=") for override in overrides):
-            raise InputError(f"No {group} given: {group}=NAME with one of {', '.join(available(group, config_dir))}.")
 
 
 def _quote_choice(override: str) -> str:

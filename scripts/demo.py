@@ -14,10 +14,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from scorebo.config import as_dict, compose
 from scorebo.errors import InputError, check_integer
+from scorebo.experiments import sweep_configs
 from scorebo.launch import Progress, run_all
-from scorebo.store import RunStore, read_records
+from scorebo.store import RunStore, read_records, run_id
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
 
     try:
         check_integer("--workers", options.workers, 1)
-        configs = demo_configs(options.experiment, results, options.overrides)
+        configs = sweep_configs([f"experiment={options.experiment}", f"results={results}", *options.overrides])
     except InputError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2
@@ -43,20 +43,8 @@ def main() -> int:
     if failures:
         return 1
     print(f"\n{len(configs)} runs in {time.perf_counter() - began:.0f} s.\n")
-    report(results, configs[0]["experiment"]["figures"])
+    report(results, configs)
     return 0
-
-
-def demo_configs(name: str, results: Path, overrides: list[str]) -> list[dict]:
-    """The resolved configuration of every run, seed by seed so that all methods advance together."""
-    common = [f"experiment={name}", f"results={results}", *overrides]
-    experiment = compose([*common, "benchmark=gramacy1", "acquisition=random"]).experiment
-    return [
-        as_dict(compose([*common, f"benchmark={benchmark}", f"acquisition={acquisition}", f"seed={seed}"]))
-        for seed in range(1, experiment.seeds + 1)
-        for benchmark in experiment.benchmarks
-        for acquisition in experiment.acquisitions
-    ]
 
 
 def run_with_progress(configs: list[dict], workers: int) -> list[BaseException | None]:
@@ -84,12 +72,14 @@ def run_with_progress(configs: list[dict], workers: int) -> list[BaseException |
         return run_all(configs, workers, show)
 
 
-def report(results: Path, figures: list[str]) -> None:
-    """Draw the figures, write the table, and print the final values and where everything is."""
+def report(results: Path, configs: list[dict]) -> None:
+    """Draw the figures, write the table, and print the final values and where everything is; of these runs alone."""
     from scorebo.report import OPTIMISATION_METRICS, draw, format_summary
     from scorebo.store import collect, write_table
 
+    figures = configs[0]["experiment"]["figures"]
     table = collect(results)
+    table = table[table["run_id"].isin({run_id(config) for config in configs})]
     optimised = "bo-regret" in figures
     print(format_summary(table, OPTIMISATION_METRICS) if optimised else format_summary(table))
     write_table(table, results / "table.csv")

@@ -185,7 +185,7 @@ class TestCollectAndPlot:
     ])  # fmt: skip
     def test_plot(self, results, tmp_path, capsys, figure, suffix, magic):
         out = tmp_path / f"figure{suffix}"
-        assert main(["plot", figure, "--results", str(results), "--out", str(out)]) == 0
+        assert main(["plot", figure, "--results", str(results), "--all", "--out", str(out)]) == 0
         assert out.read_bytes().startswith(magic)
         assert str(out) in capsys.readouterr().out
 
@@ -211,6 +211,7 @@ class TestCollectAndPlot:
             {"sal_hr", "sal_ws", "sal_kl", "bald", "bqbc", "qbmgp", "balm", "sobol", "random", "sal_hr_mc"},
         ),
         ("models", {"al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch", "map", "true"}),
+        ("experiments", {"al_mll", "demo"}),
         ("figures", {"al-mll", "al-rmse"}),
     ],
 )
@@ -259,7 +260,7 @@ def test_help_shows_examples(command, capsys):
         ([*RUN, "benchmark.noise_std=-1"], "noise_std of task 'gramacy1'"),
         ([*RUN, "acquisition._target_=no.such.Class"], "cannot be loaded"),
         ([*RUN, "+acquisition.colour=red"], "colour"),
-        (["list", "tasks"], "Allowed: acquisitions, benchmarks, figures, models"),
+        (["list", "tasks"], "Allowed: acquisitions, benchmarks, experiments, figures, models"),
         (["collect", "nowhere", "--out", "x.csv"], "nowhere"),
     ],
 )

@@ -1,0 +1,133 @@
+"""Many runs from one line: lists and ranges in Hydra's grammar, or the runs behind a figure of the paper."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scorebo.composer import Composer
+from scorebo.config import GROUPS, available
+from scorebo.errors import InputError, check_integer
+from scorebo.scales import at_scale
+from scorebo.store.identity import run_id
+
+# A run's place in a sweep: all methods advance together, seed by seed. What is varied beyond these comes last.
+AXES = {"benchmark": "benchmarks", "model": "models", "acquisition": "acquisitions"}
+WHAT_TO_GIVE = (
+    "Give settings with lists or ranges, e.g. benchmark=gramacy1 acquisition=sal_hr,bald seed=range(1,6), "
+    "or the runs of a figure, e.g. experiment=al_mll scale=small"
+)
+
+Config = dict[str, Any]
+
+
+def sweep_configs(
+    overrides: Sequence[str],
+    config_dir: Path | None = None,
+    *,
+    composer: Composer | None = None,
+) -> list[Config]:
+    """The resolved, checked configurations of a sweep in plain containers, without repeats, seed by seed.
+
+    Args:
+        overrides: in Hydra's sweep grammar: `seed=range(1,26)`, `acquisition=sal_hr,bald`, `benchmark=glob(*)`. With
+            `experiment=NAME`, and `scale=smoke`, `small` or `paper`, its runs; benchmark, model, acquisition and seed
+            then choose among them, and any other setting changes them.
+        config_dir: a folder with the user's own config groups.
+        composer: of an earlier sweep, whose compositions are used again; it has its own `config_dir`.
+    """
+    composer = composer or Composer(config_dir)
+    config_dir = composer.config_dir
+    given = parse_sweep(overrides, config_dir)
+    if not given:
+        raise InputError(f"Nothing to sweep. {WHAT_TO_GIVE}.")
+    experiments = [None if name == "null" else name for name in given.pop("experiment", [None])]
+    scales = given.pop("scale", ["paper"])
+    runs: dict[str, Config] = {}
+    for name, scale in itertools.product(experiments, scales):
+        chosen = dict(given)
+        fixed = [f"scale={scale}"] if name is None else [f"experiment={name}", f"scale={scale}"]
+        if name is not None:
+            chosen = _narrow(at_scale(composer.experiment(str(name)), str(scale)), chosen)
+            _check_tasks(str(name), chosen["benchmark"], config_dir)
+        for config in _composed(fixed, chosen, composer):
+            runs.setdefault(run_id(config), config)
+    place: dict[int, int] = {}
+    for config in runs.values():
+        place.setdefault(config["seed"], len(place))
+    return sorted(runs.values(), key=lambda config: place[config["seed"]])
+
+
+def parse_sweep(overrides: Sequence[str], config_dir: Path | None = None) -> dict[str, list[Any]]:
+    """What each setting is to be, in the order given: texts as on the command line, the seed's as they are read."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import Glob
+    from hydra.errors import HydraException, OverrideParseException
+
+    given: dict[str, list[Any]] = {}
+    try:
+        for override in OverridesParser.create().parse_overrides(list(overrides)):
+            key = override.get_key_element()
+            value = override.value()
+            if key in given:
+                raise InputError(f"'{key}' is given twice. Give all its values at once, e.g. {key}=A,B.")
+            if isinstance(value, Glob):
+                if key not in GROUPS:
+                    raise InputError(f"{key}=glob(…) can only choose among configs: {', '.join(GROUPS)}.")
+                given[key] = value.filter(available(key, config_dir))
+            elif not override.is_sweep_override():
+                given[key] = [value if key == "seed" else override.get_value_element_as_str()]
+            elif not override.is_discrete_sweep():
+                raise InputError(f"{override.input_line}: a sweep needs values one by one, e.g. {key}=1,2,4.")
+            else:
+                given[key] = list(override.sweep_iterator() if key == "seed" else override.sweep_string_iterator())
+            if key in GROUPS:  # where `true` is a name
+                given[key] = [text.lower() if text in ("True", "False") else text for text in given[key]]
+            if not given[key]:
+                raise InputError(f"Nothing to sweep: {override.input_line} stands for no value. {WHAT_TO_GIVE}.")
+    except OverrideParseException as error:
+        raise InputError(
+            f"Cannot read '{error.override}': a setting is given as NAME=VALUE, several values as NAME=A,B or "
+            "NAME=range(1,26)."
+        ) from error
+    except HydraException as error:
+        raise InputError(str(error).splitlines()[0]) from error
+    return given
+
+
+def _narrow(experiment: Mapping[str, Any], given: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The experiment's own tasks, models, methods and seeds, or those of them that were asked for; then the rest."""
+    name = experiment.get("name")
+    if not experiment.get("benchmarks"):
+        raise InputError(f"experiment={name} has no runs: its figure is drawn from small fits of its own.")
+    own = {axis: experiment[key] for axis, key in AXES.items() if experiment.get(key)}
+    own["seed"] = list(range(1, check_integer(f"seeds of experiment '{name}'", experiment.get("seeds"), 1) + 1))
+    chosen = {}
+    for axis, values in own.items():
+        chosen[axis] = [value.strip("'") if isinstance(value, str) else value for value in given.get(axis, values)]
+        outside = [value for value in chosen[axis] if value not in values]
+        if outside:
+            has = f"1 to {len(values)}" if axis == "seed" else ", ".join(values)
+            raise InputError(f"experiment={name} has no {axis} {outside[0]!r}. It has: {has}.")
+    return chosen | {key: values for key, values in given.items() if key not in chosen}
+
+
+def _check_tasks(experiment: str, tasks: list[str], config_dir: Path | None) -> None:
+    """Refuse an experiment on tasks that are not there."""
+    known = available("benchmark", config_dir)
+    missing = [task for task in tasks if task not in known]
+    if missing:
+        there = [task for task in tasks if task in known]
+        hint = f" Of its tasks there are: benchmark={','.join(there)}." if there else ""
+        raise InputError(f"experiment={experiment} needs tasks that are not available: {', '.join(missing)}.{hint}")
+
+
+def _composed(fixed: list[str], chosen: dict[str, list[Any]], composer: Composer) -> Iterator[Config]:
+    """The configurations of every combination, those that differ in the seed only from one composition."""
+    seeds = chosen.pop("seed", None)
+    order = [axis for axis in AXES if axis in chosen] + [key for key in chosen if key not in AXES]
+    for values in itertools.product(*(chosen[key] for key in order)):
+        settings = [f"{key}={value}" for key, value in zip(order, values, strict=True)]
+        yield from composer.compose(fixed + settings, seeds)

@@ -1,0 +1,116 @@
+"""Which of the stored runs belong to an experiment: by their identity, so that all others in the folder are ignored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scorebo.composer import Composer
+from scorebo.errors import InputError, check_choice
+from scorebo.experiments import AXES, sweep_configs
+from scorebo.scales import SCALES, at_scale
+from scorebo.store import identity_nodes, run_id
+from scorebo.store.collect import WHO, describe_runs
+from scorebo.store.stored_config import read_config
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Identities = dict[str, dict[str, Any]]  # run id -> configuration
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rows of an experiment's runs at a scale; how many of its runs there are, and how many others."""
+
+    table: pd.DataFrame
+    experiment: str
+    scale: str
+    found: int
+    expected: int
+    ignored: int
+
+    def __str__(self) -> str:
+        ignored = f"; {self.ignored} other runs ignored" if self.ignored else ""
+        return f"experiment {self.experiment} at scale {self.scale}: {self.found} of {self.expected} runs{ignored}"
+
+
+def select(
+    table: pd.DataFrame, experiment: str, scale: str | None = None, *, results: Path, config_dir: Path | None = None
+) -> Selection:
+    """The rows of a collected table that belong to the runs of an experiment.
+
+    Args:
+        table: of `collect`.
+        experiment: its name.
+        scale: smoke, small or paper; by default the one of which most runs are there, the larger of two with as many.
+        results: where the table was collected, for what is said when there are no such runs.
+        config_dir: a folder with the user's own config groups.
+    """
+    scales = SCALES[::-1] if scale is None else (check_choice("scale", scale, SCALES),)
+    there = set(table["run_id"])
+    composer = Composer(config_dir)
+    wanted = {name: experiment_runs(experiment, name, composer, set(table["benchmark"])) for name in scales}
+    best = max(wanted, key=lambda name: len(wanted[name].keys() & there))  # the first of equals
+    found = wanted[best].keys() & there
+    if not found:
+        raise InputError(_nothing(experiment, wanted, results))
+    rows = table[table["run_id"].isin(found)].reset_index(drop=True)
+    expected = count_runs(composer.experiment(experiment), best)
+    return Selection(rows, experiment, best, len(found), expected, len(there - found))
+
+
+def experiment_runs(experiment: str, scale: str, composer: Composer, tasks: Collection[str]) -> Identities:
+    """The runs of an experiment on those of its tasks that are among `tasks`."""
+    own = at_scale(composer.experiment(experiment), scale).get("benchmarks") or []
+    chosen = [task for task in own if task in tasks]
+    if own and not chosen:
+        return {}
+    overrides = [f"experiment={experiment}", f"scale={scale}"] + ([f"benchmark={','.join(chosen)}"] if chosen else [])
+    return {run_id(config): config for config in sweep_configs(overrides, composer=composer)}
+
+
+def count_runs(experiment: Mapping[str, Any], scale: str) -> int:
+    """How many runs an experiment has at a scale, those on tasks that are not available included."""
+    node = at_scale(experiment, scale)
+    return math.prod(len(node.get(axis) or [None]) for axis in AXES.values()) * int(node["seeds"])
+
+
+def _nothing(experiment: str, wanted: Mapping[str, Identities], results: Path) -> str:
+    """What was looked for, what is there instead, and in which settings a run that comes near differs."""
+    runs = describe_runs(results, [])
+    counts: dict[str, int] = {}
+    for run in runs:
+        who = " ".join(run[name] for name in WHO[:-1])
+        counts[who] = counts.get(who, 0) + 1
+    held = ", ".join(f"{who} ({count})" for who, count in list(counts.items())[:6])
+    more = f" and {len(counts) - 6} more kinds" if len(counts) > 6 else ""
+    near = next((text for run in runs if (text := _near(run, wanted))), "")
+    return (
+        f"None of the runs of experiment={experiment} is in {results} (looked at scale {' and '.join(wanted)}). "
+        f"There are runs of: {held}{more}.{near} --all draws whatever is there."
+    )
+
+
+def _near(run: Mapping[str, Any], wanted: Mapping[str, Identities]) -> str:
+    for scale, identities in wanted.items():
+        for config in identities.values():
+            names = [config[name]["name"] for name in WHO[:-1]]
+            if [*names, config["seed"]] == [run[name] for name in WHO]:
+                own, other = (
+                    _flat(nodes) for nodes in (identity_nodes(config), read_config(run["folder"] / "config.yaml"))
+                )
+                differ = [key for key in own | other if own.get(key) != other.get(key)]
+                listed = ", ".join(f"{key}={other.get(key)} instead of {own.get(key)}" for key in differ[:3])
+                return f" {run['folder'].name} ({' '.join(names)}) has {listed} (scale {scale})."
+    return ""
+
+
+def _flat(node: Any, where: str = "") -> dict[str, Any]:
+    if not isinstance(node, Mapping):
+        return {where: node}
+    parts = [_flat(value, f"{where}.{key}" if where else str(key)) for key, value in node.items()]
+    return {key: value for part in parts for key, value in part.items()}
