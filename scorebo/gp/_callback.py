@@ -1,7 +1,7 @@
 """The log density as a C function of a block of memory, for samplers that call no Python: a call costs nothing.
 
-The block begins with the number of evaluations, the kernel, D, n and the noise floor; then come the other arguments of
-`log_density`, in its order but for the data, which are last because they are long.
+The block begins with the number of evaluations, the kernel, D, n, the length of the packed squares and the noise floor;
+then come the arrays that `log_density` takes, in the order of `pack`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from numba import carray, types
 from scorebo._cached import cfunc
 from scorebo.gp._compiled import log_density
 
-HEADER = 5
+HEADER = 6
+COLUMNS = 7  # of the table of coordinates
 # What nutpie takes for a point outside the support, to be survived.
 NOT_FINITE = 1
 
@@ -20,10 +21,10 @@ _doubles = types.CPointer(types.double)
 _size = types.uint64
 
 
-def pack(kernel, squares, y, base, free, form, a, b, constant, noise_floor) -> np.ndarray:  # type: ignore[no-untyped-def]
+def pack(kernel, X, squares, y, base, coordinates, noise_floor) -> np.ndarray:  # type: ignore[no-untyped-def]
     """The arguments of `log_density`, but for θ, in one block; its first number counts the evaluations."""
-    header = [0.0, kernel, squares.shape[0], len(y), noise_floor]
-    return np.concatenate([header, base, free, form, a, b, constant, y, squares.ravel()])
+    header = [0.0, kernel, X.shape[1], len(y), squares.size, noise_floor]
+    return np.concatenate([header, base, coordinates.ravel(), y, X.ravel(), squares.ravel()])
 
 
 @cfunc(types.int64(_size, _doubles, _doubles, _doubles, _doubles), error_model="numpy")
@@ -31,22 +32,21 @@ def evaluate(dim, theta, gradient, value, block):  # type: ignore[no-untyped-def
     """Write value and gradient at θ `dim`; anything but 0 is returned where they are not finite."""
     header = carray(block, HEADER)
     header[0] += 1.0
-    kernel, dim_inputs, n = int(header[1]), int(header[2]), int(header[3])
-    free, pairs = np.int64(dim), n * (n - 1) // 2
-    base, y = HEADER + dim_inputs + 3, HEADER + dim_inputs + 3 + 5 * free
-    whole = carray(block, y + n + dim_inputs * pairs)
-    priors = whole[base:y].reshape((5, free))
+    free, kernel, inputs, n, packed = np.int64(dim), int(header[1]), int(header[2]), int(header[3]), int(header[4])
+    table = HEADER + inputs + 3
+    y = table + COLUMNS * free
+    X = y + n
+    squares = X + n * inputs
+    whole = carray(block, squares + packed)
+    rows = inputs if packed > 0 else 0
     found, slope = log_density(
         kernel,
-        whole[y + n :].reshape((dim_inputs, pairs)),
-        whole[y : y + n],
-        whole[HEADER:base],
-        priors[0].astype(np.int64),
-        priors[1].astype(np.int64),
-        priors[2],
-        priors[3],
-        priors[4],
-        header[4],
+        whole[X:squares].reshape((n, inputs)),
+        whole[squares:].reshape((rows, packed // max(rows, 1))),
+        whole[y:X],
+        whole[HEADER:table],
+        whole[table:y].reshape((free, COLUMNS)),
+        header[5],
         carray(theta, dim),
     )
     value[0] = found

@@ -9,21 +9,21 @@ import numpy as np
 from scorebo.errors import InputError
 from scorebo.gp import _callback, _compiled
 from scorebo.gp.kernels import RBF, Matern52, as_kernel
-from scorebo.gp.priors import GAUSSIAN, Prior
 from scorebo.gp.surrogate import Surrogate
 
 
 class LogDensity:
-    """log p(θ | X, y) up to the evidence, with its closed-form gradient, for the free parameters of a surrogate.
+    """log p(θ | X, y) up to the evidence, with its closed-form gradient, for the free coordinates of a surrogate.
 
-    θ holds, in this order and where they are not known: D log lengthscales, log outputscale, log noise variance, mean.
+    θ holds the surrogate's coordinates: those of the lengthscales, log outputscale, log noise variance and mean, in
+    this order and where they are not known.
 
     Args:
         X: `n x D`.
         y: `n`.
         surrogate: kernel and beliefs.
-        of_logarithms: whether the density is that of the logarithms of the positive parameters (for sampling) or
-            that of the parameters themselves (whose maximum is the MAP estimate; no Jacobian).
+        of_logarithms: whether the density is that of the logarithms of the positive quantities (for sampling) or
+            that of the quantities themselves (whose maximum is the MAP estimate; no Jacobian).
         noise_floor: added to the noise variance; the surrogate's by default.
     """
 
@@ -39,48 +39,39 @@ class LogDensity:
         self.surrogate = surrogate
         self.noise_floor = surrogate.noise_floor if noise_floor is None else noise_floor
         self.dim_inputs = X.shape[1]
-        self.beliefs = surrogate.beliefs(self.dim_inputs)
+        self.coordinates = surrogate.coordinates(self.dim_inputs)
         self.evaluations = 0
         kernel = as_kernel(surrogate.kernel)
         if kernel.compiled is None:
             allowed = ", ".join(cls.name for cls in (Matern52, RBF))
             raise InputError(f"No compiled density for the kernel {type(kernel).__name__}. Allowed: {allowed}.")
 
-        free = [i for i, belief in enumerate(self.beliefs) if isinstance(belief, Prior)]
-        priors = [self.beliefs[i] for i in free]
-        forms = [prior.unconstrained for prior in priors if isinstance(prior, Prior)]
-        self._positive = np.array([i < self.dim_inputs + 2 for i in free], dtype=bool)
-        # The density of v = eᵘ is that of u divided by v: its logarithm falls by one u for each positive parameter.
+        self._positive = np.array([coordinate.prior.positive for coordinate in self.coordinates], dtype=bool)
+        # The density of v = eᵘ is that of u divided by v: its logarithm falls by one u for each positive quantity.
         self._jacobian = None if of_logarithms else self._positive.astype(np.float64)
-        self._free = np.array(free, dtype=np.int64)
-        self._base = np.array([0.0 if isinstance(belief, Prior) else belief for belief in self.beliefs])
-        known_scales = [i for i in range(self.dim_inputs + 2) if not isinstance(self.beliefs[i], Prior)]
-        with np.errstate(divide="ignore"):  # a noise variance known to be 0 is −inf here and 0 again in the density
-            self._base[known_scales] = np.log(self._base[known_scales])
-        form, a, b = zip(*forms, strict=True) if forms else ((), (), ())
+        # The parameter that a coordinate shifts, the first of them where it shifts several.
+        self._shifts = np.array([coordinate.first for coordinate in self.coordinates], dtype=np.int64)
+        centred = np.ascontiguousarray(X - X.mean(axis=0), dtype=np.float64)
+        table = [coordinate.row() for coordinate in self.coordinates]
         self._arguments = (
             kernel.compiled,
-            _compiled.pack_squares(np.ascontiguousarray(X, dtype=np.float64)),
+            centred,
+            _compiled.pack_squares(centred),
             np.ascontiguousarray(y, dtype=np.float64),
-            self._base,
-            self._free,
-            np.array(form, dtype=np.int64),
-            np.array(a, dtype=np.float64),
-            np.array(b, dtype=np.float64),
-            np.array([_normaliser(*parameters) for parameters in forms], dtype=np.float64),
+            surrogate.known_parameters(self.dim_inputs),
+            np.array(table, dtype=np.float64).reshape(-1, _callback.COLUMNS),
             self.noise_floor,
         )
 
     @property
     def dim(self) -> int:
-        """Number of free parameters."""
-        return len(self._free)
+        """Number of free coordinates."""
+        return len(self.coordinates)
 
     @property
     def names(self) -> list[str]:
         """What each coordinate of θ is."""
-        scales = [*(f"lengthscale {d + 1}" for d in range(self.dim_inputs)), "outputscale", "noise"]
-        return [f"log {scales[i]}" if i < len(scales) else "mean" for i in self._free]
+        return [coordinate.name for coordinate in self.coordinates]
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient at θ; −inf and a zero gradient where the covariance is not positive definite."""
@@ -106,7 +97,7 @@ class LogDensity:
 
     def sample_prior(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """`size x dim` draws of θ from the prior."""
-        columns = [self.beliefs[i].sample(rng, size) for i in self._free]
+        columns = [coordinate.prior.sample(rng, size) for coordinate in self.coordinates]
         theta = np.stack(columns, axis=1) if columns else np.empty((size, 0))
         theta[:, self._positive] = np.log(theta[:, self._positive])
         return theta
@@ -114,8 +105,8 @@ class LogDensity:
     def rescale(self, theta: np.ndarray, slope: float, shift: float) -> np.ndarray:
         """θ `M x dim` of the same functions after every output y has become slope·y + shift, with a positive slope."""
         rescaled = theta.copy()
-        variances = (self._free == self.dim_inputs) | (self._free == self.dim_inputs + 1)
-        mean = self._free == self.dim_inputs + 2
+        variances = (self._shifts == self.dim_inputs) | (self._shifts == self.dim_inputs + 1)
+        mean = self._shifts == self.dim_inputs + 2
         rescaled[:, variances] += 2.0 * math.log(slope)
         rescaled[:, mean] = slope * rescaled[:, mean] + shift
         return rescaled
@@ -124,26 +115,21 @@ class LogDensity:
         """Bounds on θ for a maximiser: the noise variance at least `noise_minimum`, scales within e^±20."""
         noise = self.dim_inputs + 1
         limits: list[tuple[float | None, float | None]] = []
-        for i, positive in zip(self._free, self._positive, strict=True):
+        for i, positive in zip(self._shifts, self._positive, strict=True):
             low = math.log(noise_minimum) if i == noise and noise_minimum > 0 else -20.0
             limits.append((low, 20.0) if positive else (None, None))
         return limits
 
     def constrain(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """The hyperparameters of `M x dim` coordinates: lengthscale `M x D`, outputscale, noise and mean `M`."""
-        full = np.tile(self._base, (len(theta), 1))
-        full[:, self._free] = theta
-        full[:, :-1] = np.exp(full[:, :-1])
         d = self.dim_inputs
+        full = np.tile(self.surrogate.known_parameters(d), (len(theta), 1))
+        for u, coordinate in zip(theta.T, self.coordinates, strict=True):
+            full[:, coordinate.first : coordinate.last] += coordinate.weight * u[:, None]
+        full[:, :-1] = np.exp(full[:, :-1])
         return {
             "lengthscale": full[:, :d],
             "outputscale": full[:, d],
             "noise": full[:, d + 1],
             "mean": full[:, d + 2],
         }
-
-
-def _normaliser(form: int, a: float, b: float) -> float:
-    if form == GAUSSIAN:
-        return -0.5 * math.log(2.0 * math.pi * b)
-    return a * math.log(b) - math.lgamma(a)

@@ -1,7 +1,7 @@
 """Priors on hyperparameters, in the paper's notation: LN(a, b) and N(a, b) give a *variance* b, Γ(a, b) a *rate* b.
 
 Every positive parameter is sampled in its logarithm, every other one as it is. `unconstrained` states the density of
-that coordinate in one of two forms that the compiled log density knows.
+that coordinate in one of the forms that the compiled log density knows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from scorebo.errors import check_number
 # Forms of the log density of an unconstrained coordinate u with parameters (a, b):
 GAUSSIAN = 0  # −½(u − a)²/b − ½ log 2πb
 LOG_GAMMA = 1  # a·u − b·eᵘ + a·log b − log Γ(a), the density of log v for v ~ Γ(a, b)
+LOG_HALF_CAUCHY = 2  # −log cosh(u − a) − log π, the density of log v for v ~ HC(eᵃ); b is not used
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,26 @@ class Gamma(Prior):
 
 
 @dataclass(frozen=True)
+class HalfCauchy(Prior):
+    """HC(scale): the absolute value of a Cauchy variable; half of its mass lies below `scale`."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_number("The scale of a HalfCauchy prior", self.scale, 0.0, exclusive=True)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return math.log(2.0 / (math.pi * self.scale)) - (value / self.scale).square().log1p()
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        return self.scale * np.abs(rng.standard_cauchy(size))
+
+    @property
+    def unconstrained(self) -> tuple[int, float, float]:
+        return LOG_HALF_CAUCHY, math.log(self.scale), 0.0
+
+
+@dataclass(frozen=True)
 class Normal(Prior):
     """N(mean, variance)."""
 
@@ -107,6 +128,15 @@ class Normal(Prior):
     @property
     def unconstrained(self) -> tuple[int, float, float]:
         return GAUSSIAN, self.mean, self.variance
+
+
+def log_constant(form: int, a: float, b: float) -> float:
+    """What a form's density has besides the terms with u, as `_compiled.log_prior` has them."""
+    if form == GAUSSIAN:
+        return -0.5 * math.log(2.0 * math.pi * b)
+    if form == LOG_GAMMA:
+        return a * math.log(b) - math.lgamma(a)
+    return math.log(2.0 / math.pi)
 
 
 def _log_normal_density(value: Tensor, mean: float, variance: float) -> Tensor:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from scorebo.errors import InputError, check_choice, check_number
+from scorebo.gp.coordinates import Coordinate, SparseLengthscales
 from scorebo.gp.kernels import Kernel, as_kernel
 from scorebo.gp.priors import Prior
 
-Belief = Prior | float | Sequence[float]
+Belief = Prior | float
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Surrogate:
     Args:
         name: the config's name.
         kernel: a kernel object or its short name.
-        lengthscale: one belief for every dimension, or one known value per dimension.
+        lengthscale: one belief for every dimension, one known value per dimension, or a prior of all of them together.
         outputscale: belief about the signal variance.
         noise: belief about the noise variance.
         mean: belief about the constant mean.
@@ -34,7 +35,7 @@ class Surrogate:
 
     name: str
     kernel: Kernel | str
-    lengthscale: Belief
+    lengthscale: Belief | SparseLengthscales | Sequence[float]
     outputscale: Belief
     noise: Belief
     mean: Belief
@@ -57,9 +58,13 @@ class Surrogate:
 
     def _check_belief(self, name: str, *, minimum: float, exclusive: bool = False) -> None:
         belief = getattr(self, name)
+        if name == "lengthscale" and isinstance(belief, SparseLengthscales):
+            return
         if isinstance(belief, Prior):
             if not belief.positive and name != "mean":
-                raise InputError(f"{name} of model '{self.name}' is positive: its prior must be LogNormal or Gamma.")
+                raise InputError(
+                    f"{name} of model '{self.name}' is positive: its prior must be LogNormal, Gamma or HalfCauchy."
+                )
             return
         # Only lengthscales may be known one by one.
         values = list(belief) if name == "lengthscale" and isinstance(belief, Sequence | np.ndarray) else [belief]
@@ -69,20 +74,33 @@ class Surrogate:
     @property
     def is_known(self) -> bool:
         """Whether nothing is left to infer."""
-        return not any(
-            isinstance(belief, Prior) for belief in (self.lengthscale, self.outputscale, self.noise, self.mean)
-        )
+        beliefs = (self.lengthscale, self.outputscale, self.noise, self.mean)
+        return not any(isinstance(belief, Prior | SparseLengthscales) for belief in beliefs)
 
-    def beliefs(self, dim: int) -> list[Prior | float]:
-        """One belief per parameter: D lengthscales, outputscale, noise, mean."""
-        if isinstance(self.lengthscale, Prior | float | int):
-            lengthscale: list[Prior | float] = [self.lengthscale] * dim
-        else:
-            lengthscale = [float(value) for value in self.lengthscale]
-        if len(lengthscale) != dim:
-            raise InputError(f"Model '{self.name}' has {len(lengthscale)} lengthscales for {dim} input dimensions.")
-        rest: list[Prior | float] = []
-        for name in ("outputscale", "noise", "mean"):
+    def coordinates(self, dim: int) -> list[Coordinate]:
+        """What is sampled: the coordinates of the lengthscales, then log outputscale, log noise variance and mean."""
+        found: list[Coordinate] = []
+        if isinstance(self.lengthscale, SparseLengthscales):
+            found += self.lengthscale.coordinates(dim)
+        elif isinstance(self.lengthscale, Prior):
+            found += [Coordinate(f"log lengthscale {d + 1}", self.lengthscale, d, d + 1) for d in range(dim)]
+        for position, name in enumerate(("outputscale", "noise", "mean"), start=dim):
             belief = getattr(self, name)
-            rest.append(belief if isinstance(belief, Prior) else float(belief))
-        return lengthscale + rest
+            if isinstance(belief, Prior):
+                found.append(Coordinate(name if name == "mean" else f"log {name}", belief, position, position + 1))
+        return found
+
+    def known_parameters(self, dim: int) -> np.ndarray:
+        """The parameters, `D + 3` as in `coordinates`, where all coordinates are 0: what is known, 0 for the others."""
+        if isinstance(self.lengthscale, Prior | SparseLengthscales):
+            values = [1.0] * dim
+        elif isinstance(self.lengthscale, float | int):
+            values = [float(self.lengthscale)] * dim
+        else:
+            values = [float(value) for value in self.lengthscale]
+        if len(values) != dim:
+            raise InputError(f"Model '{self.name}' has {len(values)} lengthscales for {dim} input dimensions.")
+        values += [1.0 if isinstance(belief, Prior) else float(belief) for belief in (self.outputscale, self.noise)]
+        mean = 0.0 if isinstance(self.mean, Prior) else float(self.mean)
+        with np.errstate(divide="ignore"):  # a noise variance known to be 0 is −inf here and 0 again in the density
+            return np.append(np.log(values), mean)

@@ -92,8 +92,9 @@ class TestGP8(BenchmarkContract):
 
     def test_the_true_model_can_take_its_lengthscales(self):
         overrides = ["benchmark=gp8", "acquisition=random", "model=true"]
-        beliefs = load_model(compose(overrides).model).beliefs(8)
-        assert beliefs == pytest.approx([*LENGTHSCALE, 1.0, 0.1, 0.0], rel=1e-15)
+        model = load_model(compose(overrides).model)
+        assert model.lengthscale == pytest.approx(LENGTHSCALE, rel=1e-15)
+        assert (model.outputscale, model.noise, model.mean) == (1.0, 0.1, 0.0)
 
 
 def test_every_seed_is_another_function_and_always_the_same():

@@ -4,7 +4,16 @@ import mpmath
 import numpy as np
 import pytest
 
-from scorebo.gp._sweep import invert
+from scorebo.gp._sweep import sweep
+
+
+def bordered(K, y):
+    """K with y below it; the strict upper triangle must not be read."""
+    A = np.triu(np.full((len(K) + 1, len(K) + 1), np.nan), 1)
+    A[:-1, :-1] += np.tril(K)
+    A[-1, :-1] = y
+    A[-1, -1] = 0.0
+    return A
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 23, 64, 101])
@@ -12,13 +21,13 @@ def test_inverse_determinant_and_solution(n):
     rng = np.random.default_rng(n)
     K = np.cov(rng.standard_normal((n, 3 * n))).reshape(n, n) + 0.1 * np.eye(n)
     y = rng.standard_normal(n)
-    # The strict upper triangle is not read.
-    A, alpha = np.tril(K) + np.triu(np.full((n, n), np.nan), 1), y.copy()
-    log_determinant, quadratic = invert(A, alpha)
+    A = bordered(K, y)
+    log_determinant = sweep(A, n)
+    alpha, quadratic = A[n, :n], -A[n, n]
     assert quadratic == pytest.approx(y @ np.linalg.solve(K, y), rel=1e-12)
     assert log_determinant == pytest.approx(np.linalg.slogdet(K)[1], rel=1e-12, abs=1e-12)
     np.testing.assert_allclose(alpha, np.linalg.solve(K, y), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(np.tril(-A), np.tril(np.linalg.inv(K)), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(np.tril(-A[:n, :n]), np.tril(np.linalg.inv(K)), rtol=1e-10, atol=1e-12)
 
 
 def test_badly_conditioned_covariance_against_mpmath():
@@ -26,8 +35,9 @@ def test_badly_conditioned_covariance_against_mpmath():
     x = np.linspace(0, 1, 15)
     K = np.exp(-0.5 * (x[:, None] - x) ** 2 / 0.3**2) + 1e-6 * np.eye(15)
     y = np.sin(7 * x)
-    A, alpha = K.copy(), y.copy()
-    log_determinant, quadratic = invert(A, alpha)
+    A = bordered(K, y)
+    log_determinant = sweep(A, 15)
+    alpha, quadratic = A[15, :15], -A[15, 15]
     with mpmath.workdps(60):
         exact = mpmath.matrix(K.tolist())
         solution = mpmath.lu_solve(exact, mpmath.matrix(y.tolist()))
@@ -41,4 +51,4 @@ def test_badly_conditioned_covariance_against_mpmath():
 def test_indefinite_matrix_is_reported(n):
     K = np.ones((n, n))
     K[-1, -1] = 0.5
-    assert math.isnan(invert(K, np.zeros(n))[0])
+    assert math.isnan(sweep(bordered(K, np.zeros(n)), n))

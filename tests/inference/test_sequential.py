@@ -143,9 +143,9 @@ def test_rescaling_follows_the_outputs(model):
 
 def log_likelihood(density, theta):
     prior = sum(
-        float(belief.log_prob(torch.tensor(math.exp(v) if belief.positive else v, dtype=torch.float64)))
-        + (v if belief.positive else 0.0)
-        for belief, v in zip(density.beliefs, theta, strict=True)
+        float(prior.log_prob(torch.tensor(math.exp(v) if prior.positive else v, dtype=torch.float64)))
+        + (v if prior.positive else 0.0)
+        for prior, v in zip([coordinate.prior for coordinate in density.coordinates], theta, strict=True)
     )
     return density(theta)[0] - prior
 
