@@ -42,6 +42,8 @@ TRAJECTORIES = (
     ("hartmann6_al", "sal_hr", 150),
     ("hartmann6", "scorebo_hr", 150),
 )
+# Sparse lengthscales at points chosen at random; only if asked for.
+SPARSE = (("hartmann6_25", "random", 50),)
 SIZES = (20, 50, 100, 150)
 # The t distribution of the importance sampling: degrees of freedom, and covariance over that of the chains.
 FREEDOM, WIDER = 5.0, 1.8
@@ -77,7 +79,7 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|")
     scores: list[np.ndarray] = []
-    for name, acquisition, total in TRAJECTORIES:
+    for name, acquisition, total in TRAJECTORIES + SPARSE:
         if name in options.tasks:
             trajectory = recorded(name, acquisition, total, options.results)
             scores += compare(trajectory, [n for n in SIZES if n <= total], options)

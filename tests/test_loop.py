@@ -141,7 +141,7 @@ def test_every_task_runs(benchmark, tmp_path):
     assert math.isfinite(records[-1]["rmse"])
 
 
-@pytest.mark.parametrize("model", ["al_lognormal_no_outputscale", "bo_lognormal", "botorch", "map"])
+@pytest.mark.parametrize("model", ["al_lognormal_no_outputscale", "bo_lognormal", "botorch", "saas", "map"])
 def test_every_model_runs(model, tmp_path):
     config = tiny_config(tmp_path, "gramacy1", "sal_ws", "benchmark.total=4", f"model={model}")
     execute(config)

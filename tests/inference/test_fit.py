@@ -29,7 +29,9 @@ class SamplerContract:
 
     sampler: str
 
-    @pytest.mark.parametrize("model", ["al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch"])
+    @pytest.mark.parametrize(
+        "model", ["al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch", "saas"]
+    )
     def test_shapes_and_diagnostics(self, model):
         X, Y = data()
         gp = scorebo.fit_gp(X, Y, model=model, sampler=self.sampler, **FAST)

@@ -35,7 +35,7 @@ def fits(sizes, carry=None, dim=2, **settings):
     ], carry
 
 
-@pytest.mark.parametrize("model", ["al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch"])
+@pytest.mark.parametrize("model", ["al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch", "saas"])
 @pytest.mark.parametrize("dim", [1, 25])
 def test_moves_cost_few_evaluations(model, dim):
     diagnostics, _ = fits(range(12, 18), dim=dim, model=model, transitions=5)
@@ -122,7 +122,7 @@ def test_moves_that_fail_are_replaced_by_a_chain(monkeypatch, limit, value, reas
     assert d.gradient_evaluations > 300
 
 
-@pytest.mark.parametrize("model", ["bo_lognormal", "al_lognormal_no_outputscale"])
+@pytest.mark.parametrize("model", ["bo_lognormal", "saas", "al_lognormal_no_outputscale"])
 def test_rescaling_follows_the_outputs(model):
     """Under rescaled outputs the same functions have the same likelihood but for the constant slope⁻ⁿ."""
     X, y = (v.numpy() for v in data(10))
