@@ -58,23 +58,9 @@ def note_session(folder: Path, threads: int | None) -> list[str]:
 
 def log_repair(folder: Path, text: str) -> None:
     """Add a dated line to `repairs.log`."""
-    _append(folder / "repairs.log", f"{_now()} {text}")
-
-
-def log_failure(folder: Path, failure: dict[str, Any]) -> Path:
-    """Add a dated JSON line to `failures.jsonl`, the evaluations that failed, and return where it is."""
-    path = folder / "failures.jsonl"
-    _append(path, json.dumps({"time": _now(), **failure}))
-    return path
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _append(path: Path, line: str) -> None:
+    path = folder / "repairs.log"
     with storage_errors(path), open(path, "a", encoding="utf-8") as log:
-        log.write(line + "\n")
+        log.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text}\n")
         log.flush()
         os.fsync(log.fileno())
 
