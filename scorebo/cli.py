@@ -33,7 +33,8 @@ COLLECT_EXAMPLES = """examples:
   scorebo collect results --hyperparameters --out hyperparameters.parquet
 
 With --hyperparameters one row per run, iteration and hyperparameter set, in the task's own units: outputscale and noise
-are variances of the task's outputs, mean is one of them; lengthscale_1 … are in units of the sides of the box."""
+are variances of the task's outputs, mean is one of them; lengthscale_1 … are in units of the sides of the box.
+Runs whose files did not change since the last time are not read again (DIR/.cache); --fresh reads and checks all."""
 PLOT_EXAMPLES = """examples:
   scorebo plot al-mll --results results --out al-mll.pdf
   scorebo plot al-mll --results results --scale small --out al-mll.svg
@@ -103,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     collect.add_argument(
         "--hyperparameters", action="store_true", help="every hyperparameter set instead of the metrics"
     )
+    collect.add_argument("--fresh", action="store_true", help="read every run, also those that did not change")
     collect.set_defaults(command=_collect)
 
     plot = add("plot", "Draw a figure of the paper from stored runs.", PLOT_EXAMPLES)
@@ -165,7 +167,10 @@ def _run(options: argparse.Namespace) -> None:
 def _collect(options: argparse.Namespace) -> None:
     from scorebo.store import collect, collect_hyperparameters, write_table
 
-    table = (collect_hyperparameters if options.hyperparameters else collect)(options.results)
+    if options.hyperparameters:
+        table = collect_hyperparameters(options.results)
+    else:
+        table = collect(options.results, fresh=options.fresh)
     write_table(table, options.out)
     for problem in table.attrs["problems"]:
         print(f"scorebo: {problem}", file=sys.stderr)

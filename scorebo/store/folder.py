@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from scorebo.errors import InputError
 from scorebo.store.atomic import storage_errors, write_atomically
 from scorebo.store.environment import describe_session
 from scorebo.store.identity import run_id
-from scorebo.store.markers import FORMAT
+from scorebo.store.markers import FORMAT, refuse_other_format
 from scorebo.store.records import read_bytes
 from scorebo.store.stored_config import config_text, read_config
 
@@ -35,6 +37,17 @@ def check_config(folder: Path, expected: str) -> None:
             f"{path} is not the configuration this run started with: it was edited, or comes from another run. "
             "Put it back, or delete the folder and run again."
         )
+
+
+def check_format(folder: Path) -> None:
+    """Refuse a folder of another format; `environment.json`, written first, names it unless it is damaged."""
+    path = folder / "environment.json"
+    try:
+        document = orjson.loads(read_bytes(path))
+    except ValueError:
+        return
+    if isinstance(document, dict) and "format" in document:
+        refuse_other_format(path, document["format"])
 
 
 def note_session(folder: Path, threads: int | None) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.store.atomic import remove_temporaries, storage_errors
-from scorebo.store.folder import check_config, log_repair, note_session, set_aside, write_config
+from scorebo.store.folder import check_config, check_format, log_repair, note_session, set_aside, write_config
 from scorebo.store.identity import identity_nodes, run_folder, run_id
 from scorebo.store.ledger import EVALUATION, complete, enter, entries_of
 from scorebo.store.lock import RunLock
@@ -67,6 +67,7 @@ class RunStore:
         try:
             with storage_errors(self.folder):
                 remove_temporaries(self.folder)
+            check_format(self.folder)
             write_config(self.folder, self.nodes)
             self._open_repairs = note_session(self.folder, self._threads)
         except BaseException:
