@@ -33,7 +33,8 @@ COLLECT_EXAMPLES = """examples:
   scorebo collect results --hyperparameters --out hyperparameters.parquet
 
 With --hyperparameters one row per run, iteration and hyperparameter set, in the task's own units: outputscale and noise
-are variances of the task's outputs, mean is one of them; lengthscale_1 … are in units of the sides of the box."""
+are variances of the task's outputs, mean is one of them; lengthscale_1 … are in units of the sides of the box.
+Runs whose files did not change since the last time are not read again (DIR/.cache); --fresh reads and checks all."""
 PLOT_EXAMPLES = """examples:
   scorebo plot al-mll --results results --out al-mll.pdf
   scorebo plot al-mll --results results --scale small --out al-mll.svg
@@ -42,6 +43,17 @@ PLOT_EXAMPLES = """examples:
 
 A figure shows the runs of the experiment of its name (al-mll: experiment=al_mll), at the scale of which most runs are
 in DIR unless --scale says which; other runs are ignored."""
+REPLAY_EXAMPLES = """examples:
+  scorebo replay results/branin/bo_lognormal/nei/seed-1-0f3c2a9b41de --iteration 37
+  scorebo replay 0f3c2a --results results --iteration 37
+
+Nothing is written. Exit code 0: bit-equal to the stored record, timings apart; 1: not. For an iteration
+whose evaluation failed: 0 if it fails again at the same point."""
+FAILURES_EXAMPLES = """examples:
+  scorebo failures results
+  scorebo failures results/branin --json
+
+Retries and fallbacks of the samplers, acquisitions and metrics, and evaluations that failed, from the runs' ledgers."""
 LIST_EXAMPLES = """examples:
   scorebo list benchmarks
   scorebo list acquisitions --config-dir my_configs"""
@@ -60,14 +72,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Hydra logs what it also raises; it is reported once, below.
     logging.getLogger("hydra").setLevel(logging.CRITICAL)
     try:
-        options.command(options)
+        return int(options.command(options) or 0)
     except InputError as error:
         print(f"scorebo: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("scorebo: interrupted. What was recorded is kept; the same command goes on from there.", file=sys.stderr)
         return 130
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -93,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     collect.add_argument(
         "--hyperparameters", action="store_true", help="every hyperparameter set instead of the metrics"
     )
+    collect.add_argument("--fresh", action="store_true", help="read every run, also those that did not change")
     collect.set_defaults(command=_collect)
 
     plot = add("plot", "Draw a figure of the paper from stored runs.", PLOT_EXAMPLES)
@@ -104,6 +116,20 @@ def _parser() -> argparse.ArgumentParser:
     plot.add_argument("--all", action="store_true", help="every run in DIR, whether of an experiment or not")
     plot.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     plot.set_defaults(command=_plot)
+
+    replay = add("replay", "Repeat one iteration of a stored run and compare.", REPLAY_EXAMPLES)
+    replay.add_argument("run", metavar="RUN", help="folder of the run, or the beginning of its id")
+    replay.add_argument("--iteration", type=int, required=True, metavar="K", help="counted from 1")
+    replay.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="where to look for an id")
+    replay.set_defaults(command=_replay)
+
+    failures = add("failures", "List what failed or fell back on something simpler.", FAILURES_EXAMPLES)
+    failures.add_argument(
+        "results", type=Path, nargs="?", default=Path("results"), metavar="DIR", help="root of the run folders"
+    )
+    failures.add_argument("--planned", action="store_true", help="the sequential sampler's scheduled cold chains too")
+    failures.add_argument("--json", action="store_true", help="as JSON, one object a line")
+    failures.set_defaults(command=_failures)
 
     listing = add("list", "List what can be run or drawn.", LIST_EXAMPLES)
     listing.add_argument("what", metavar="WHAT", help="benchmarks, acquisitions, models, experiments or figures")
@@ -128,9 +154,7 @@ def _run(options: argparse.Namespace) -> None:
     if store.is_finished():
         progress.report(f"already finished, nothing to do\nrecords: {store.folder}")
         return
-    # A user's own classes may lie in the folder the command is given in, as with `python -m`.
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
+    _add_working_folder()
     from scorebo.loop import execute
 
     try:
@@ -143,7 +167,10 @@ def _run(options: argparse.Namespace) -> None:
 def _collect(options: argparse.Namespace) -> None:
     from scorebo.store import collect, collect_hyperparameters, write_table
 
-    table = (collect_hyperparameters if options.hyperparameters else collect)(options.results)
+    if options.hyperparameters:
+        table = collect_hyperparameters(options.results)
+    else:
+        table = collect(options.results, fresh=options.fresh)
     write_table(table, options.out)
     for problem in table.attrs["problems"]:
         print(f"scorebo: {problem}", file=sys.stderr)
@@ -172,6 +199,44 @@ def _plot(options: argparse.Namespace) -> None:
     print(f"{options.figure}: {options.out} ({what})")
 
 
+def _replay(options: argparse.Namespace) -> int:
+    from scorebo.store.environment import changes_since, last_session
+    from scorebo.store.finding import find_run
+    from scorebo.threads import limit_threads
+
+    folder = find_run(options.run, options.results)
+    session = last_session(folder)
+    limit_threads(session.get("threads") or 1)
+    _add_working_folder()
+    from scorebo.replay import replay
+
+    done = replay(folder, options.iteration)
+    what = f"{folder}, iteration {done.iteration}"
+    if done.failure:
+        print(f"{what}: {done.failure}")
+    if not done.differences:
+        print(f"{what}: {'fails as it did' if done.failure else 'bit-equal to the stored record, timings apart'}")
+        return 0
+    print(f"{what}: differs from what is stored in {len(done.differences)} places")
+    for difference in done.differences[:10]:
+        print(f"  {difference}")
+    for change in changes_since(session):
+        print(f"  since then: {change}")
+    return 1
+
+
+def _failures(options: argparse.Namespace) -> None:
+    import json
+
+    from scorebo.failures import describe_line, ledger_lines
+
+    lines = ledger_lines(options.results, planned=options.planned)
+    for line in lines:
+        print(json.dumps(line) if options.json else describe_line(line))
+    if not lines and not options.json:
+        print(f"Nothing failed or fell back in {options.results}.")
+
+
 def _list(options: argparse.Namespace) -> None:
     from scorebo.config import available, describe_choice
     from scorebo.errors import check_choice
@@ -189,3 +254,9 @@ def _list(options: argparse.Namespace) -> None:
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         print(f"{name:<{width}}  {text}".rstrip())
+
+
+def _add_working_folder() -> None:
+    """A user's own classes may lie in the folder the command is given in, as with `python -m`."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())

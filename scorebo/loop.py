@@ -71,16 +71,11 @@ class Run:
 
     def _step(self, iteration: int, before: list[Record]) -> Record:
         seconds: dict[str, float] = {}
-        X = torch.tensor([record["x"] for record in before], dtype=torch.float64)
-        y = torch.tensor([record["y"] for record in before], dtype=torch.float64)
-        scaling = Scaling.of(
-            self.benchmark.bounds, y, maximize=self.benchmark.maximize, standardize=self.surrogate.standardize
-        )
+        X, y, f = (torch.tensor([record[name] for record in before], dtype=torch.float64) for name in ("x", "y", "f"))
         with _timed(seconds, "fit"):
-            model = self._fit(scaling.to_unit(X), scaling.to_model(y), iteration)
+            model, scaling = self.fit(iteration, X, y)
         with _timed(seconds, "metrics"):
             quality = metrics.evaluate(model, self.benchmark, scaling, self.seed, iteration)
-            f = torch.tensor([record["f"] for record in before], dtype=torch.float64)
             progress = optimisation_metrics(model, self.benchmark, scaling, X, y, f, self.seed, iteration)
         closing = iteration > self.benchmark.total
         observed: Record = {"x": None, "y": None, "f": None}
@@ -112,9 +107,7 @@ class Run:
             "acquisition_value": value,
             "acquisition_fallbacks": fallbacks,
             "mcmc": None if model.diagnostics is None else model.diagnostics.as_dict(),
-            "hyperparameters": {
-                name: getattr(model, name).tolist() for name in ("lengthscale", "outputscale", "noise", "mean")
-            },
+            "hyperparameters": hyperparameters(model),
             "noise_floor": model.noise_floor,
             "output_mean": scaling.output_mean,
             "output_std": scaling.output_std,
@@ -122,15 +115,20 @@ class Run:
             "seconds": seconds,
         }
 
-    def _fit(self, X: Tensor, y: Tensor, iteration: int) -> FullyBayesianGP:
-        return fit_gp(
-            X,
-            y,
+    def fit(self, iteration: int, X: Tensor, y: Tensor) -> tuple[FullyBayesianGP, Scaling]:
+        """The model of an iteration, given the observations before it `n x D` and `n`; `carry` is moved on."""
+        scaling = Scaling.of(
+            self.benchmark.bounds, y, maximize=self.benchmark.maximize, standardize=self.surrogate.standardize
+        )
+        model = fit_gp(
+            scaling.to_unit(X),
+            scaling.to_model(y),
             self.surrogate,
             seed=derive(self.benchmark.name, self.seed, "mcmc", iteration),
             carry=self.carry,
             **sampler_settings(self.mcmc),
         )
+        return model, scaling
 
     def _observe(self, x: Tensor, iteration: int, seconds: dict[str, float]) -> Record:
         point = x.tolist()
@@ -143,6 +141,11 @@ class Run:
             reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
             raise EvaluationError(f"Observation {iteration} at x = {point} failed. {reason}", point, reason) from error
         return {"x": point, "y": y, "f": f}
+
+
+def hyperparameters(model: FullyBayesianGP) -> dict[str, Any]:
+    """Every set of a model, as records keep them."""
+    return {name: getattr(model, name).tolist() for name in ("lengthscale", "outputscale", "noise", "mean")}
 
 
 _NO_MODEL: Record = dict.fromkeys(

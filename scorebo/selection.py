@@ -13,7 +13,8 @@ from scorebo.errors import InputError, check_choice
 from scorebo.experiments import AXES, sweep_configs
 from scorebo.scales import SCALES, at_scale
 from scorebo.store import identity_nodes, run_id
-from scorebo.store.collect import WHO, describe_runs
+from scorebo.store.collect import describe_runs
+from scorebo.store.columns import WHO
 from scorebo.store.stored_config import read_config
 
 if TYPE_CHECKING:

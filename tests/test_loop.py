@@ -313,10 +313,10 @@ class TestBadTasks:
             message = capsys.readouterr().err
             assert "Observation 4 at x = [" in message
             assert reason in message
-            assert str(folder / "failures.jsonl") in message
+            assert str(folder / "ledger.jsonl") in message
             assert "Traceback" not in message
             assert len(records_of(config)) == 3
-            failures = [json.loads(line) for line in (folder / "failures.jsonl").read_text().splitlines()]
+            failures = [json.loads(line) for line in (folder / "ledger.jsonl").read_text().splitlines()]
             assert [failure["iteration"] for failure in failures] == attempt * [4]
             assert failures[-1]["reason"].startswith(reason)
             assert any("evaluate_true" in line for line in failures[-1]["traceback"])

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
 from scorebo.store.atomic import replacing, storage_errors
+from scorebo.store.cache import Cache, Part, stamp_of
+from scorebo.store.columns import WHO, run_columns, tidy_table
+from scorebo.store.folder import check_format
 from scorebo.store.identity import node_name, run_id, run_seed
 from scorebo.store.markers import is_finished
 from scorebo.store.records import parse_records, read_bytes
@@ -18,15 +21,6 @@ from scorebo.store.stored_config import read_config
 
 if TYPE_CHECKING:
     import pandas as pd
-
-WHO = ("benchmark", "model", "acquisition", "seed")
-_WHAT = ("iteration", "kind", "num_observations", "x")
-_OPTIMISATION = (
-    *("inference_regret", "in_sample_inference_regret", "simple_regret"),
-    *("best_observed", "inference_value", "optimum_violation"),
-)
-_FLOATS = ("y", "f", "negative_mll", "nlpd", "rmse", *_OPTIMISATION, "acquisition_value")
-_PHASES = ("fit", "metrics", "acquisition", "evaluate")
 
 
 def find_runs(results: Path) -> Iterator[Path]:
@@ -47,33 +41,51 @@ def find_runs(results: Path) -> Iterator[Path]:
                 waiting.extend(Path(entry) for entry in inside if entry.name[0] != "." and entry.is_dir())
 
 
-def collect(results: Path | str) -> pd.DataFrame:
+def collect(results: Path | str, *, fresh: bool = False) -> pd.DataFrame:
     """One row per record: who (benchmark, model, acquisition, seed), when (iteration), what was measured, which run.
 
     `x` is a list in the task's units; `mcmc_…` are the sampler's scalar diagnostics; for the hyperparameters see
     `collect_hyperparameters`. What could not be read is left out and named in `table.attrs["problems"]`, a list of
-    texts.
+    texts. What was read is kept in `results/.cache`, and runs whose files are as they were are taken from there.
+
+    Args:
+        results: root of the run folders.
+        fresh: read every run, whatever is kept.
     """
     problems: list[str] = []
-    runs = describe_runs(results, problems)
-    columns: dict[str, list[Any]] = {}
-    rows = 0
-    for run in runs:
-        part = _columns(run, problems)
-        count = len(part["iteration"])
-        for name in columns.keys() | part.keys():
-            columns.setdefault(name, [None] * rows).extend(part.get(name) or [None] * count)
-        rows += count
-    if not rows:
+    results = Path(results)
+    cache = Cache(results, read=not fresh)
+    found: list[tuple[dict[str, Any], Part]] = []
+    for folder in find_runs(results):
+        stamp = stamp_of(folder)
+        part = cache.get(folder, stamp)
+        if part is None:
+            so_far = len(problems)
+            part = _read_part(folder, problems)
+            if part is not None and len(problems) == so_far:
+                cache.put(folder, stamp, part)
+        if part is not None:
+            found.append(({**part.run, "folder": folder}, part))
+    cache.save()
+    found.sort(key=lambda run_and_part: _order(run_and_part[0]))
+    runs = [run for run, _ in found]
+    _refuse_duplicates(runs)
+    if not any(len(part.table) for _, part in found):
         raise nothing_found(results, runs, problems, "no records")
-    return _table(columns, problems)
+    table = tidy_table(runs, [part.table for _, part in found])
+    table.attrs["problems"] = problems
+    return table
 
 
 def describe_runs(results: Path | str, problems: list[str]) -> list[dict[str, Any]]:
     """Every run at or below `results`, in the order of the tables; what is wrong with one is added to `problems`."""
     runs = [run for folder in find_runs(Path(results)) if (run := _read_run(folder, problems))]
     _refuse_duplicates(runs)
-    return sorted(runs, key=lambda run: (*(run[name] for name in WHO), run["run_id"]))
+    return sorted(runs, key=_order)
+
+
+def _order(run: dict[str, Any]) -> tuple[Any, ...]:
+    return (*(run[name] for name in WHO), run["run_id"])
 
 
 def nothing_found(results: Path | str, runs: list[Any], problems: list[str], lacking: str) -> InputError:
@@ -102,7 +114,17 @@ def _json_list(x: Any) -> str:
     return json.dumps([float(value) for value in x])
 
 
+def _read_part(folder: Path, problems: list[str]) -> Part | None:
+    run = _read_run(folder, problems)
+    if run is None:
+        return None
+    records, finished = good_records(run, problems)
+    del run["folder"]
+    return Part({**run, "finished": finished, "run": folder.name}, run_columns(records))
+
+
 def _read_run(folder: Path, problems: list[str]) -> dict[str, Any] | None:
+    check_format(folder)
     try:
         config = read_config(folder / "config.yaml")
         identity = run_id(config)
@@ -127,63 +149,11 @@ def _refuse_duplicates(runs: list[dict[str, Any]]) -> None:
             )
 
 
-def good_records(
-    run: dict[str, Any], problems: list[str], leave_out: str | None = None
-) -> tuple[list[dict[str, Any]], bool]:
-    """The good records of a run, without the field `leave_out`, and whether it is finished."""
+def good_records(run: dict[str, Any], problems: list[str]) -> tuple[list[dict[str, Any]], bool]:
+    """The good records of a run, and whether it is finished."""
     folder = run["folder"]
     data = read_bytes(folder / "records.jsonl")
-    records, _, problem = parse_records(data, run["run_id"][:RUN_DIGITS], leave_out)
+    records, _, problem = parse_records(data, run["run_id"][:RUN_DIGITS])
     if problem:
         problems.append(f"{folder}: records.jsonl {problem}; the {len(records)} records before it are used")
     return records, is_finished(folder, run["run_id"], data)
-
-
-def _columns(run: dict[str, Any], problems: list[str]) -> dict[str, list[Any]]:
-    """The columns of one run, all of the same length."""
-    records, finished = good_records(run, problems, leave_out="hyperparameters")
-    seconds = [record.get("seconds") or {} for record in records]
-    mcmc = [record.get("mcmc") or {} for record in records]
-    scalars = {name for item in mcmc for name, value in item.items() if not isinstance(value, list | dict)}
-    same = {name: run[name] for name in WHO} | {"finished": finished, "run_id": run["run_id"]}
-    same["run"] = run["folder"].name
-    return {
-        **{name: [value] * len(records) for name, value in same.items()},
-        **{name: [record.get(name) for record in records] for name in (*_WHAT, *_FLOATS)},
-        **{f"seconds_{phase}": [item.get(phase) for item in seconds] for phase in _PHASES},
-        **{f"mcmc_{name}": [item.get(name) for item in mcmc] for name in scalars},
-    }
-
-
-def _table(columns: dict[str, list[Any]], problems: list[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    mcmc = sorted(name for name in columns if name.startswith("mcmc_"))
-    order = [*WHO, *_WHAT, *_FLOATS, *(f"seconds_{phase}" for phase in _PHASES), *mcmc, "finished", "run_id", "run"]
-    table = pd.DataFrame({name: _series(name, columns.pop(name)) for name in order})
-    table.attrs["problems"] = problems
-    return table
-
-
-def _series(name: str, values: list[Any]) -> pd.Series[Any]:
-    import pandas as pd
-
-    return pd.Series(values, dtype=_dtype(name, values))
-
-
-def _dtype(name: str, values: list[Any]) -> Any:
-    """Whole numbers stay whole where some are missing; what is missing among floats is NaN."""
-    if name in _FLOATS or name.startswith("seconds_"):
-        return "float64"
-    kinds = set(map(type, values)) - {type(None)}
-    if name == "num_observations":
-        return "Int64"  # whether or not the table happens to hold an initial record
-    if name == "x" or not kinds:
-        return object
-    if kinds == {bool}:
-        return "bool" if None not in values else "boolean"
-    if kinds == {int}:
-        return "int64" if None not in values else "Int64"
-    if kinds <= {int, float}:
-        return "float64"
-    return "str" if kinds == {str} else object

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.metadata
+import json
 import os
 import platform
 import socket
@@ -37,6 +38,27 @@ def describe_session(threads: int | None) -> dict[str, Any]:
             "cpus_usable": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         },
     }
+
+
+def last_session(folder: Path) -> dict[str, Any]:
+    """The last start of the run in a folder; empty if that is not known."""
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        return dict(json.loads((folder / "environment.json").read_bytes())["sessions"][-1])
+    return {}
+
+
+def changes_since(session: dict[str, Any]) -> list[str]:
+    """What is not as it was in a session, of all that can change the last bits of a number."""
+    now = describe_session(session.get("threads"))
+
+    def parts(of: dict[str, Any]) -> dict[str, Any]:
+        commit = (of.get("git") or {}).get("commit")
+        return {**of.get("packages", {}), "python": of.get("python"), "cpu": of.get("machine", {}).get("cpu")} | {
+            "commit": commit and commit[:12]
+        }
+
+    before, here = parts(session), parts(now)
+    return [f"{name} {before[name]} then, {here.get(name)} now" for name in before if before[name] != here.get(name)]
 
 
 # Cached: none of these changes while a process lives, and a sweep starts many runs in one.

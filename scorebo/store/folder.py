@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from scorebo.errors import InputError
 from scorebo.store.atomic import storage_errors, write_atomically
 from scorebo.store.environment import describe_session
 from scorebo.store.identity import run_id
-from scorebo.store.markers import FORMAT
+from scorebo.store.markers import FORMAT, refuse_other_format
 from scorebo.store.records import read_bytes
 from scorebo.store.stored_config import config_text, read_config
 
@@ -37,6 +39,17 @@ def check_config(folder: Path, expected: str) -> None:
         )
 
 
+def check_format(folder: Path) -> None:
+    """Refuse a folder of another format; `environment.json`, written first, names it unless it is damaged."""
+    path = folder / "environment.json"
+    try:
+        document = orjson.loads(read_bytes(path))
+    except ValueError:
+        return
+    if isinstance(document, dict) and "format" in document:
+        refuse_other_format(path, document["format"])
+
+
 def note_session(folder: Path, threads: int | None) -> list[str]:
     """Add this start of the run to `environment.json`; returns what had to be repaired."""
     path = folder / "environment.json"
@@ -58,23 +71,9 @@ def note_session(folder: Path, threads: int | None) -> list[str]:
 
 def log_repair(folder: Path, text: str) -> None:
     """Add a dated line to `repairs.log`."""
-    _append(folder / "repairs.log", f"{_now()} {text}")
-
-
-def log_failure(folder: Path, failure: dict[str, Any]) -> Path:
-    """Add a dated JSON line to `failures.jsonl`, the evaluations that failed, and return where it is."""
-    path = folder / "failures.jsonl"
-    _append(path, json.dumps({"time": _now(), **failure}))
-    return path
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _append(path: Path, line: str) -> None:
+    path = folder / "repairs.log"
     with storage_errors(path), open(path, "a", encoding="utf-8") as log:
-        log.write(line + "\n")
+        log.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text}\n")
         log.flush()
         os.fsync(log.fileno())
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scorebo.store.collect import WHO, describe_runs, good_records, nothing_found
+from scorebo.store.collect import describe_runs, good_records, nothing_found
+from scorebo.store.columns import WHO
 
 if TYPE_CHECKING:
     import numpy as np

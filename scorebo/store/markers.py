@@ -71,9 +71,16 @@ def _read_marker(path: Path) -> tuple[dict[str, Any] | None, str | None]:
         document = unseal(data[:-1])
     except ValueError as error:
         return None, str(error)
-    if document.get("format") != FORMAT:
-        raise InputError(
-            f"{path} has format {document.get('format')}; this version of scorebo reads and writes format {FORMAT}. "
-            "Use the version that wrote it (its environment.json names it), or choose another results folder."
-        )
+    refuse_other_format(path, document.get("format"))
     return document, None
+
+
+def refuse_other_format(path: Path, found: Any) -> None:
+    """Refuse a file of a run that another version of this project wrote in a way that would be misread."""
+    if found != FORMAT:
+        raise InputError(
+            f"{path} has format {found!r}; this version of scorebo reads and writes format {FORMAT}. To convert, "
+            "install the version that wrote it (environment.json beside it names it) and there give "
+            f"`scorebo collect {path.parent} --out table.parquet`: a table that any version reads. "
+            "To go on with the run, use that version."
+        )

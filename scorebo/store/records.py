@@ -64,8 +64,8 @@ def read_records(path: Path, run: str | None = None) -> Reading:
     return parse_records(read_bytes(path), run)
 
 
-def parse_records(data: bytes, run: str | None = None, leave_out: str | None = None) -> Reading:
-    """As `read_records`, from the file's bytes; the field `leave_out` is checked, but missing from the records."""
+def parse_records(data: bytes, run: str | None = None) -> Reading:
+    """As `read_records`, from the file's bytes."""
     records: list[dict[str, Any]] = []
     start = 0
     while start < len(data):
@@ -74,7 +74,7 @@ def parse_records(data: bytes, run: str | None = None, leave_out: str | None = N
         try:
             if end < 0:
                 raise ValueError("is cut short")
-            record = unseal(data[start:end], leave_out)
+            record = unseal(data[start:end])
             if record.get("iteration") != number:
                 raise ValueError(f"is iteration {record.get('iteration')}, not {number}")
             if run is not None and record.get("run") != run:

@@ -15,8 +15,9 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.store.atomic import remove_temporaries, storage_errors
-from scorebo.store.folder import check_config, log_failure, log_repair, note_session, set_aside, write_config
+from scorebo.store.folder import check_config, check_format, log_repair, note_session, set_aside, write_config
 from scorebo.store.identity import identity_nodes, run_folder, run_id
+from scorebo.store.ledger import EVALUATION, complete, enter, entries_of
 from scorebo.store.lock import RunLock
 from scorebo.store.markers import Checkpoint, is_finished, write_checkpoint, write_finished
 from scorebo.store.records import RecordWriter, read_bytes, truncate_to
@@ -66,6 +67,7 @@ class RunStore:
         try:
             with storage_errors(self.folder):
                 remove_temporaries(self.folder)
+            check_format(self.folder)
             write_config(self.folder, self.nodes)
             self._open_repairs = note_session(self.folder, self._threads)
         except BaseException:
@@ -93,6 +95,7 @@ class RunStore:
         self._hash = hashlib.sha256(read_bytes(path))
         self._count = len(plan.records)
         self._finished = plan.finished
+        complete(self.folder, plan.records)
         records = [{key: value for key, value in record.items() if key not in ENVELOPE} for record in plan.records]
         return ResumeState(records, plan.checkpoint.state, self._open_repairs + plan.repairs)
 
@@ -113,11 +116,13 @@ class RunStore:
         self._count += 1
         checkpoint = Checkpoint(self._count, writer.size, self._hash.hexdigest(), state)
         write_checkpoint(self.folder, self.run_id, checkpoint)
+        enter(self.folder, entries_of(record))
 
     def note_failure(self, iteration: int, x: list[float], reason: str, trace: list[str]) -> Path:
-        """Add an evaluation that failed to `failures.jsonl`, which is returned; it is no record of the run."""
+        """Enter an evaluation that failed in the ledger, which is returned; it is no record of the run."""
         self._resumed()
-        return log_failure(self.folder, {"iteration": iteration, "x": x, "reason": reason, "traceback": trace})
+        entry = {"iteration": iteration, "kind": EVALUATION, "reason": reason, "x": x, "traceback": trace}
+        return enter(self.folder, [entry])
 
     def finish(self) -> None:
         """Mark the run as done, if what is on the disk is what was written."""

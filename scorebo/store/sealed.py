@@ -10,13 +10,13 @@ to "nan", "inf" or "-inf": any JSON reader gets a missing value, `unseal` gets t
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
+
+import orjson
 
 _DIGITS = 16
 _HEAD = b',"checksum":"'
@@ -44,12 +44,8 @@ def seal(document: Mapping[str, Any]) -> bytes:
     return text[:-1] + _HEAD + _digest(text) + b'"}\n'
 
 
-def unseal(line: bytes, leave_out: str | None = None) -> dict[str, Any]:
-    """The document of a line (without its newline); `ValueError` says why it is not as it was written.
-
-    `leave_out` names a field that is checked like the rest but not needed: where it is an object of nothing but
-    numbers, it is skipped before the JSON is parsed, which for hyperparameters is most of the time of a reading.
-    """
+def unseal(line: bytes) -> dict[str, Any]:
+    """The document of a line (without its newline); `ValueError` says why it is not as it was written."""
     text = line[:-_TAIL_LENGTH] + b"}"
     tail = line[-_TAIL_LENGTH:]
     if len(line) <= _TAIL_LENGTH or not tail.startswith(_HEAD) or not tail.endswith(b'"}'):
@@ -57,22 +53,21 @@ def unseal(line: bytes, leave_out: str | None = None) -> dict[str, Any]:
     if tail[len(_HEAD) : -2] != _digest(text):
         raise ValueError("does not match its checksum")
     try:
-        document = json.loads((text if leave_out is None else _numbers_in(leave_out).sub(b"", text, count=1)).decode())
+        document = _parse(text)
     except (ValueError, RecursionError) as error:
         raise ValueError("is not JSON") from error
     if not isinstance(document, dict):
         raise ValueError("is not a JSON object")
-    document.pop(leave_out, None)
     for pointer, name in document.pop("non_finite", {}).items():
-        if leave_out is None or not f"{pointer}/".startswith(f"/{_escape(leave_out)}/"):
-            _restore(document, pointer, float(name))
+        _restore(document, pointer, float(name))
     return document
 
 
-@functools.cache
-def _numbers_in(field: str) -> re.Pattern[bytes]:
-    # Quotes inside a JSON text are escaped, so this finds a real key; and with no braces or texts within, its end.
-    return re.compile(rb'"%s":\{(?:"\w+":[][0-9.eE+,nul-]*)*\},' % re.escape(field).encode())
+def _parse(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return json.loads(text)  # half of a surrogate pair, as file names can have it, is JSON but not Unicode
 
 
 def _digest(text: bytes) -> bytes:
@@ -81,7 +76,11 @@ def _digest(text: bytes) -> bytes:
 
 def _plain(value: Any, pointer: str, non_finite: dict[str, str]) -> Any:
     """A copy in plain containers, non-finite floats replaced by None and noted under their pointer."""
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:  # readers of JSON make floats of larger ones
+            raise TypeError(f"An integer of more than 64 bits cannot be stored (at '{pointer}').")
         return value
     if isinstance(value, float):
         if math.isfinite(value):

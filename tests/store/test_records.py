@@ -61,35 +61,11 @@ def test_every_flipped_bit_of_a_line_is_noticed():
             unseal(bytes(damaged))
 
 
-def test_a_field_can_be_left_out_and_is_still_checked():
-    record = make_record(5)
-    record["hyperparameters"]["noise"] = [float("nan"), 1.0]
-    line = seal(record)[:-1]
-    without = {key: value for key, value in record.items() if key != "hyperparameters"}
-    assert same(unseal(line, leave_out="hyperparameters"), without)
-    with pytest.raises(ValueError, match="checksum"):
-        unseal(line.replace(b'"hyperparameters":{', b'"hyperparameters":{ '), leave_out="hyperparameters")
+def test_half_a_surrogate_pair_comes_back():
+    assert unseal(seal({"a": "x\ud800"})[:-1]) == {"a": "x\ud800"}
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"a": "},", "b": 1},
-        {"a": {"b": [1]}},
-        {},
-        None,
-        [1, 2],
-        "text",
-        {"a": [True]},
-        {"a": '"hyperparameters":{"x":1},'},
-    ],
-)
-def test_leaving_out_is_right_whatever_the_field_holds(value):
-    rest = {"iteration": 1, "a": '"hyperparameters":{"x":1},', "mcmc": {"divergences": 0}, "z": 2.5}
-    assert unseal(seal({**rest, "hyperparameters": value})[:-1], leave_out="hyperparameters") == rest
-
-
-@pytest.mark.parametrize("value", [object(), {1: 2}, {1, 2}, b"x", 1j])
+@pytest.mark.parametrize("value", [object(), {1: 2}, {1, 2}, b"x", 1j, 2**63, -(2**63) - 1])
 def test_what_json_cannot_hold_is_refused_before_anything_is_written(tmp_path, value):
     writer = RecordWriter(tmp_path / "records.jsonl")
     with pytest.raises(TypeError, match=r"stored|Stored"):

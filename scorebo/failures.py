@@ -1,0 +1,46 @@
+"""What the ledgers of all runs below a folder tell, in lines to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from scorebo.store import find_runs
+from scorebo.store.ledger import read_ledger
+
+SHOWN = 8
+# Cold chains that are part of the sampler's plan.
+PLANNED = ("first", "scheduled")
+
+
+def ledger_lines(results: Path, *, planned: bool = False) -> list[dict[str, Any]]:
+    """One line per run, kind and reason: `run` (the folder), `kind`, `reason`, `iterations`, `count` in all.
+
+    Args:
+        results: root of the run folders.
+        planned: the cold chains that are part of the sequential sampler's plan too.
+    """
+    lines: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for folder in sorted(find_runs(results)):
+        for entry in read_ledger(folder):
+            reason = str(entry.get("reason", ""))
+            if reason in PLANNED and not planned:
+                continue
+            line = lines.setdefault(
+                (str(folder), entry["kind"], reason),
+                {"run": str(folder), "kind": entry["kind"], "reason": reason, "iterations": [], "count": 0},
+            )
+            if entry["iteration"] not in line["iterations"]:
+                line["iterations"].append(entry["iteration"])
+            line["count"] += entry.get("count", 1)
+    return list(lines.values())
+
+
+def describe_line(line: dict[str, Any]) -> str:
+    """A line in words, with the command that repeats what happened."""
+    iterations = line["iterations"]
+    more = f" and {len(iterations) - SHOWN} more" if len(iterations) > SHOWN else ""
+    times = f", {line['count']} times" if line["count"] > len(iterations) else ""
+    reason = f" ({line['reason']})" if line["reason"] else ""
+    when = f"iteration{'s' if len(iterations) > 1 else ''} {', '.join(map(str, iterations[:SHOWN]))}{more}"
+    return f"{line['kind']}{reason}{times}: {when}\n  scorebo replay {line['run']} --iteration {iterations[0]}"

@@ -1,0 +1,134 @@
+"""One iteration of a stored run, repeated from its files alone and compared with what was recorded.
+
+A record is a function of the configuration, the records before it, and what the sampler handed on. Only the sequential
+sampler hands anything on, and only the last of that is in the checkpoint. Earlier states are made again: a cold chain
+takes from the state before it nothing but the step size and the number of cold chains so far, which the records tell,
+so that going forward from the last cold chain, at most `refresh_every` fits, leads to the state that is needed. Every
+fit on the way must give the recorded hyperparameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from scorebo.errors import EvaluationError, InputError
+from scorebo.inference.sequential import START_STEP_SIZE, State
+from scorebo.loop import Record, Run, hyperparameters
+from scorebo.store import read_records, run_id
+from scorebo.store.ledger import EVALUATION, read_ledger
+from scorebo.store.markers import read_checkpoint
+from scorebo.store.resume import ENVELOPE, RUN_DIGITS
+from scorebo.store.sealed import seal, unseal
+from scorebo.store.stored_config import read_config
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The iteration as it was repeated; `differences` from what is stored, as texts, none if all is bit-equal.
+
+    `record` is None where there is none, for the reason `failure`.
+    """
+
+    iteration: int
+    record: Record | None
+    differences: list[str]
+    failure: str | None = None
+
+
+def replay(folder: Path, iteration: int) -> Replay:
+    """Repeat an iteration of the run in a folder, which is only read.
+
+    Args:
+        folder: of the run.
+        iteration: of a record, counted from 1; or the one after the last, if its evaluation failed.
+    """
+    config = read_config(folder / "config.yaml")
+    reading = read_records(folder / "records.jsonl", run_id(config)[:RUN_DIGITS])
+    records = [{key: value for key, value in record.items() if key not in ENVELOPE} for record in reading.records]
+    failures = [e for e in read_ledger(folder) if e["kind"] == EVALUATION and e["iteration"] == iteration]
+    failed = iteration == len(records) + 1 and bool(failures)
+    if not failed and not 1 <= iteration <= len(records):
+        damage = f" ({reading.problem})" if reading.problem else ""
+        raise InputError(f"{folder} has records of iterations 1 to {len(records)}{damage}, not of {iteration}.")
+    run = Run(config)
+    differences = _restore(run, folder, config, records, iteration)
+    if differences:
+        return Replay(iteration, None, differences, "the sampler's state before it cannot be made again")
+    try:
+        record = _plain(run.record(iteration, records[: iteration - 1]))
+    except EvaluationError as error:
+        stored = failures[-1]["x"] if failed else records[iteration - 1]["x"]
+        differences = [] if error.x == stored else [f"x: {stored} stored, {error.x} now"]
+        if not failed:
+            differences.append(f"y: {records[iteration - 1]['y']} stored, now the evaluation fails")
+        return Replay(iteration, None, differences, error.reason)
+    if failed:
+        return Replay(iteration, record, [f"y: the evaluation failed ({failures[-1]['reason']}), now {record['y']}"])
+    return Replay(iteration, record, differences_between(records[iteration - 1], record))
+
+
+def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Record], iteration: int) -> list[str]:
+    """Give the run the sampler's state before an iteration; what differs on the way to it."""
+    before = records[: iteration - 1]
+    if not before or (before[-1].get("mcmc") or {}).get("sampler") != "sequential":
+        return []
+    checkpoint, _ = read_checkpoint(folder, run_id(config))
+    if checkpoint is not None and checkpoint.iteration == len(before):
+        run.carry.state = checkpoint.state
+        return []
+    cold = max(k for k, record in enumerate(before) if record["mcmc"] and record["mcmc"]["refreshed"])
+    if before[cold]["mcmc"]["refreshed"] != "first":
+        run.carry.state = _due(before[:cold], before[cold]["mcmc"]["refreshes"] - 1, run.mcmc["refresh_every"])
+    for k in range(cold, len(before)):
+        X, y = (torch.tensor([record[name] for record in before[:k]], dtype=torch.float64) for name in ("x", "y"))
+        model, _ = run.fit(k + 1, X, y)
+        stored, now = {"hyperparameters": before[k]["hyperparameters"]}, {"hyperparameters": hyperparameters(model)}
+        differences = differences_between(stored, _plain(now))
+        if differences:
+            return [f"iteration {k + 1}, {difference}" for difference in differences]
+    return []
+
+
+def _due(before: list[Record], refreshes: int, refresh_every: int) -> dict[str, Any]:
+    """A state after which a cold chain is due, with all that such a chain takes over from it."""
+    moved = [record["mcmc"]["step_size"] for record in before if record["mcmc"] and not record["mcmc"]["refreshed"]]
+    nothing = np.empty(0)
+    return State(
+        theta=nothing,
+        value=nothing,
+        recent=nothing,
+        step_size=moved[-1] if moved else START_STEP_SIZE,
+        age=refresh_every,
+        refreshes=refreshes,
+        y=nothing,
+        inputs="",
+    ).as_dict()
+
+
+def differences_between(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Where two records differ in any bit, timings apart, as `path: stored, now`."""
+    left, right = (_leaves(record) for record in (stored, now))
+    return [
+        f"{path}: {left.get(path, 'nothing')} stored, {right.get(path, 'nothing')} now"
+        for path in [*left, *(path for path in right if path not in left)]
+        if repr(left.get(path)) != repr(right.get(path)) and path.split(".")[0] != "seconds" and path != "mcmc.seconds"
+    ]
+
+
+def _leaves(value: Any, path: str = "") -> dict[str, Any]:
+    if isinstance(value, Mapping | list) and value:
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        parts = [_leaves(item, f"{path}.{key}" if path else str(key)) for key, item in items]
+        return {key: leaf for part in parts for key, leaf in part.items()}
+    return {path: value}
+
+
+def _plain(record: Record) -> Record:
+    """A record as it comes back from its file."""
+    return unseal(seal(record)[:-1])

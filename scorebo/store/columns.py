@@ -1,0 +1,89 @@
+"""Records as columns: Arrow tables of single runs, which are kept and joined cheaply, and the tidy table of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+WHO = ("benchmark", "model", "acquisition", "seed")
+WHAT = ("iteration", "kind", "num_observations", "x")
+_OPTIMISATION = (
+    *("inference_regret", "in_sample_inference_regret", "simple_regret"),
+    *("best_observed", "inference_value", "optimum_violation"),
+)
+FLOATS = ("y", "f", "negative_mll", "nlpd", "rmse", *_OPTIMISATION, "acquisition_value")
+PHASES = ("fit", "metrics", "acquisition", "evaluate")
+# What is the same in all rows of a run and stands after what was measured.
+RUN = ("finished", "run_id", "run")
+
+
+def run_columns(records: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """What the records of one run tell, a row each; `mcmc_…` are the sampler's scalar diagnostics."""
+    import pyarrow as pa
+
+    floats, x = pa.float64(), pa.list_(pa.float64())
+    types = {"iteration": pa.int64(), "kind": pa.string(), "num_observations": pa.int64(), "x": x}
+    seconds = [record.get("seconds") or {} for record in records]
+    mcmc = [record.get("mcmc") or {} for record in records]
+    scalars = sorted({name for item in mcmc for name, value in item.items() if not isinstance(value, list | dict)})
+    return pa.table(
+        {
+            **{name: pa.array([record.get(name) for record in records], types[name]) for name in WHAT},
+            **{name: pa.array([record.get(name) for record in records], floats) for name in FLOATS},
+            **{f"seconds_{phase}": pa.array([item.get(phase) for item in seconds], floats) for phase in PHASES},
+            **{f"mcmc_{name}": _inferred([item.get(name) for item in mcmc]) for name in scalars},
+        }
+    )
+
+
+def _inferred(values: list[Any]) -> pa.Array:
+    """Values of one type, or integers and floats; as texts where they are of several."""
+    import pyarrow as pa
+
+    kinds = set(map(type, values)) - {type(None)}
+    mixed = len(kinds) > 1 and not kinds <= {int, float}
+    return pa.array([None if value is None else str(value) for value in values] if mixed else values)
+
+
+def tidy_table(runs: Sequence[Mapping[str, Any]], parts: Sequence[pa.Table]) -> pd.DataFrame:
+    """One table of the columns of all runs; each row says what its run is: `WHO`, what was measured, `RUN`."""
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+    joined = pa.concat_tables(parts, promote_options="permissive")
+    counts = [len(part) for part in parts]
+    number = np.repeat(np.arange(len(parts)), counts)
+    columns: dict[str, pd.Series[Any]] = {}
+    for name in WHO:
+        columns[name] = _series(pa.array([run[name] for run in runs]).take(pa.array(number)))
+    mcmc = sorted(name for name in joined.column_names if name.startswith("mcmc_"))
+    for name in (*WHAT, *FLOATS, *(f"seconds_{phase}" for phase in PHASES), *mcmc):
+        # Whole numbers stay nullable here whether or not the table happens to hold an initial record.
+        columns[name] = _series(joined[name], nullable=name == "num_observations")
+        joined = joined.drop_columns(name)
+    for name in RUN:
+        columns[name] = _series(pa.array([run[name] for run in runs]).take(pa.array(number)))
+    return pd.DataFrame(columns, copy=False)
+
+
+def _series(column: pa.Array | pa.ChunkedArray, nullable: bool = False) -> pd.Series[Any]:
+    """Whole numbers and truth values stay what they are where some are missing; what is missing among floats is NaN."""
+    import pandas as pd
+    import pyarrow as pa
+
+    kind = column.type
+    nullable = nullable or column.null_count > 0
+    if pa.types.is_null(kind) or pa.types.is_list(kind):
+        return pd.Series(column.to_pylist(), dtype=object)
+    if pa.types.is_string(kind):
+        return pd.Series(column.to_pandas(), dtype="str")
+    if nullable and pa.types.is_integer(kind):
+        return column.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    if nullable and pa.types.is_boolean(kind):
+        return column.to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get)
+    return column.to_pandas()
