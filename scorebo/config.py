@@ -43,7 +43,7 @@ LEAST = {
 OPTIONAL = ("mcmc.num_optima", "mcmc.num_features", "mcmc.transitions", "mcmc.refresh_every")
 SAMPLER_SETTINGS = (
     *("sampler", "warmup", "thinning", "num_sets", "max_tree_depth", "target_acceptance"),
-    *("transitions", "refresh_every"),
+    *("transitions", "refresh_every", "refresh_fraction"),
 )
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 # Nodes that carry the name of their file.
@@ -246,6 +246,8 @@ def _check(config: DictConfig) -> None:
     acceptance = check_number("mcmc.target_acceptance", config.mcmc.get("target_acceptance"), 0.0, exclusive=True)
     if acceptance >= 1.0:
         raise InputError(f"mcmc.target_acceptance must be below 1, got {acceptance:g}.")
+    if (fraction := config.mcmc.get("refresh_fraction")) is not None:
+        check_number("mcmc.refresh_fraction", fraction, 0.0)
     check_number("optimizer.around_std", config.optimizer.get("around_std"), 0.0)
     if not isinstance(config.get("results"), str) or not config.results:
         raise InputError(f"results must be the path of a folder, got {config.get('results')!r}.")

@@ -1,7 +1,7 @@
 """Whole iterations of this project with both samplers, of BoTorch 0.18.1, and Pyro's sampling: one table, one figure.
 
 The data, priors and numbers are those of compare_bo_speed.py; everything runs in one process, on one core. A fit of
-the sequential sampler is the mean of 20 in a row that end at n, its cold chain among them. Prints the table, and stores
+the sequential sampler is the mean of those from one cold chain to the next that end at n. Prints the table, and stores
 it with the figure.
 """
 
@@ -31,11 +31,11 @@ import scorebo  # noqa: E402
 from scorebo.acquisition import SAL, SCoreBO, maximize  # noqa: E402
 from scorebo.gp import FullyBayesianGP  # noqa: E402
 from scorebo.inference import Carry  # noqa: E402
+from scorebo.inference.sequential import REFRESH_EVERY, REFRESH_FRACTION  # noqa: E402
 from scorebo.optima import sample_optima  # noqa: E402
 from scorebo.store.atomic import write_atomically  # noqa: E402
 
 PHASES = ("sampling", "optima", "maximisation")
-REFRESH_EVERY = 20
 
 
 def main() -> None:
@@ -109,14 +109,15 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def fit(X: Tensor, Y: Tensor, sampler: str, seed: int, settings: dict[str, Any]) -> tuple[FullyBayesianGP, float]:
-    """A fit at all data and its seconds; for the sequential sampler the mean of the last 20 in a row."""
+    """A fit at all data and its seconds; for the sequential sampler the mean from one cold chain to the next."""
     if sampler == "nuts":
         return timed(lambda: scorebo.fit_gp(X, Y, seed=seed, **settings))
     carry, seconds = Carry(), []
-    for n in range(max(2, len(X) - REFRESH_EVERY + 1), len(X) + 1):
+    period = min(REFRESH_EVERY, int(REFRESH_FRACTION * len(X)))
+    for n in range(len(X) - period + 1, len(X) + 1):
         y = (Y[:n] - Y[:n].mean()) / Y[:n].std()
         began = time.perf_counter()
-        model = scorebo.fit_gp(X[:n], y, sampler=sampler, seed=seed, carry=carry, **settings)
+        model = scorebo.fit_gp(X[:n], y, sampler=sampler, seed=seed, carry=carry, refresh_fraction=None, **settings)
         seconds.append(time.perf_counter() - began)
     return model, float(np.mean(seconds))
 

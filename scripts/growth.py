@@ -1,14 +1,16 @@
-"""How a whole SCoreBO-HR iteration grows with the number of observations and of dimensions, ours and BoTorch's.
+"""How whole SAL-HR and SCoreBO-HR iterations grow with the numbers of observations and dimensions, ours and BoTorch's.
 
 Every point is measured in a process of its own on one core, in seconds of the processor, and given up after `--limit`.
 Compiled code of this project is cached on disk and not counted; BoTorch compiles for every number of observations, as
 it must in a run. The outputs depend on the first six inputs. Prints and stores the table, draws the figure, and fits
-exponents: seconds ~ n^a for n ≥ 100, seconds ~ D^b for D ≥ 6. Implementations not measured this time keep their rows.
+exponents: seconds ~ n^a for n ≥ 100, seconds ~ D^b for D ≥ 6. What is not measured this time keeps its rows: BoTorch's
+SCoreBO-HR takes minutes a point.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import multiprocessing
 import time
@@ -27,17 +29,17 @@ SIZES = (10, 20, 50, 100, 200, 400)
 DIMENSIONS = (1, 2, 6, 12, 25, 100, 388)
 FIXED_SIZE, FIXED_DIMENSION = 50, 6
 NUM_SETS, NUM_OPTIMA, FEATURES = 16, 8, 2048
+KINDS = ("SAL-HR", "SCoreBO-HR")
 IMPLEMENTATIONS = ("scorebo, nuts", "scorebo, sequential", "BoTorch")
 # From here on a power of n, or of D, is a fair description.
 POWER_FROM = {"n": 100, "D": 6}
-# Fits of the sequential sampler that are averaged, a cold chain first.
-FITS = 20
 
 
 def main() -> None:
     """Measure what is asked for, print, store, draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--implementations", nargs="+", default=list(IMPLEMENTATIONS), choices=IMPLEMENTATIONS)
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="numbers of observations, D = 6")
     parser.add_argument("--dimensions", type=int, nargs="+", default=list(DIMENSIONS), help="dimensions, n = 50")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds after which a point is given up")
@@ -47,28 +49,26 @@ def main() -> None:
     file = options.out / "growth.csv"
     table = pd.read_csv(file) if file.exists() else pd.DataFrame()
     points = {(n, FIXED_DIMENSION) for n in options.sizes} | {(FIXED_SIZE, D) for D in options.dimensions}
-    for name in options.implementations:
-        for n, D in sorted(points):
-            row = {"implementation": name, "n": n, "D": D, **measure(name, n, D, options.limit)}
-            print(
-                "  ".join(
-                    f"{key} {value:.3g}" if isinstance(value, float) else f"{value}" for key, value in row.items()
-                )
-            )
-            if len(table):
-                table = table[~((table["implementation"] == name) & (table["n"] == n) & (table["D"] == D))]
-            table = pd.concat([table, pd.DataFrame([row])], ignore_index=True)
-            table.sort_values(["implementation", "n", "D"]).to_csv(file, index=False)
+    for kind, name, (n, D) in itertools.product(options.kinds, options.implementations, sorted(points)):
+        key = {"iteration": kind, "implementation": name, "n": n, "D": D}
+        row = {**key, **measure(kind, name, n, D, options.limit)}
+        print(
+            "  ".join(f"{value:.3g}" if isinstance(value, float) else f"{value}" for value in row.values()), flush=True
+        )
+        if len(table):
+            table = table[~np.logical_and.reduce([table[column] == value for column, value in key.items()])]
+        table = pd.concat([table, pd.DataFrame([row])], ignore_index=True)
+        table.sort_values(list(key)).to_csv(file, index=False)
     for line in exponents(table):
         print(line)
     draw(table, options.out / "growth.png")
 
 
-def measure(name: str, n: int, D: int, limit: float) -> dict[str, float]:
+def measure(kind: str, name: str, n: int, D: int, limit: float) -> dict[str, float]:
     """Seconds by phase, or the limit and `finished` 0 where it was reached."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_measure, args=(name, n, D, sender))
+    process = context.Process(target=_measure, args=(kind, name, n, D, sender))
     process.start()
     done = receiver.poll(limit)
     phases = receiver.recv() if done else {}
@@ -77,9 +77,12 @@ def measure(name: str, n: int, D: int, limit: float) -> dict[str, float]:
     return {**phases, "seconds": sum(phases.values()) if done else limit, "finished": float(done)}
 
 
-def _measure(name: str, n: int, D: int, sender: Any) -> None:
+def _measure(kind: str, name: str, n: int, D: int, sender: Any) -> None:
     """In the child: one iteration at `n` observations in `D` dimensions."""
-    sender.send(botorch_iteration(n, D) if name == "BoTorch" else our_iteration(name.rsplit(maxsplit=1)[-1], n, D))
+    if name == "BoTorch":
+        sender.send(botorch_iteration(kind, n, D))
+    else:
+        sender.send(our_iteration(kind, name.rsplit(maxsplit=1)[-1], n, D))
 
 
 def data(n: int, D: int) -> tuple[Any, Any]:
@@ -94,27 +97,29 @@ def data(n: int, D: int) -> tuple[Any, Any]:
     return torch.from_numpy(X), torch.from_numpy((y - y.mean()) / y.std(ddof=1)).unsqueeze(-1)
 
 
-def our_iteration(sampler: str, n: int, D: int) -> dict[str, float]:
-    """The phases of this project; the sequential sampler as the mean of fits in a row that end at n."""
+def our_iteration(kind: str, sampler: str, n: int, D: int) -> dict[str, float]:
+    """The phases of this project; the sequential sampler as the mean of fits from one cold chain to the next."""
     import scorebo
-    from scorebo.acquisition import SCoreBO, maximize
+    from scorebo.acquisition import SAL, SCoreBO, maximize
     from scorebo.box import unit_box
     from scorebo.inference import Carry
+    from scorebo.inference.sequential import REFRESH_EVERY, REFRESH_FRACTION
     from scorebo.optima import sample_optima
 
     X, Y = data(n, D)
     box = unit_box(D)
 
     def iteration(count: int, features: int, raw_samples: int, **settings: Any) -> dict[str, float]:
-        carry, first = Carry(), count if sampler == "nuts" else max(2, count - FITS + 1)
+        period = max(1, min(REFRESH_EVERY, int(REFRESH_FRACTION * count)))
+        carry, first = Carry(), count if sampler == "nuts" else count - period + 1
         began = time.process_time()
         for k in range(first, count + 1):
             y = (Y[:k] - Y[:k].mean()) / Y[:k].std()
-            model = scorebo.fit_gp(X[:k], y, sampler=sampler, carry=carry, **settings)
+            model = scorebo.fit_gp(X[:k], y, sampler=sampler, carry=carry, refresh_fraction=None, **settings)
         fitted = time.process_time()
-        optima = sample_optima(model, box, NUM_OPTIMA, features)
+        optima = sample_optima(model, box, NUM_OPTIMA, features) if kind == "SCoreBO-HR" else None
         drawn = time.process_time()
-        maximize(SCoreBO(model, *optima), box, raw_samples, around=X[Y.argmax()])
+        maximize(SAL(model) if optima is None else SCoreBO(model, *optima), box, raw_samples, around=X[Y.argmax()])
         ended = time.process_time()
         return {
             "sampling": (fitted - began) / (count - first + 1),
@@ -126,10 +131,11 @@ def our_iteration(sampler: str, n: int, D: int) -> dict[str, float]:
     return iteration(n, FEATURES, 1024, warmup=256, thinning=16, num_sets=NUM_SETS)
 
 
-def botorch_iteration(n: int, D: int) -> dict[str, float]:
+def botorch_iteration(kind: str, n: int, D: int) -> dict[str, float]:
     """The phases of BoTorch and botorch_community, with the paper's priors and numbers."""
     from botorch.acquisition.utils import get_optimal_samples
     from botorch.optim import optimize_acqf
+    from botorch_community.acquisition.bayesian_active_learning import qStatisticalDistanceActiveLearning
     from botorch_community.acquisition.scorebo import qSelfCorrectingBayesianOptimization
     from peer import fit_botorch
 
@@ -140,54 +146,60 @@ def botorch_iteration(n: int, D: int) -> dict[str, float]:
     began = time.process_time()
     model, _, _ = fit_botorch(X, Y, 256, NUM_SETS)
     fitted = time.process_time()
-    inputs, outputs = get_optimal_samples(model, box, NUM_OPTIMA, 1024, 20)
+    optima = get_optimal_samples(model, box, NUM_OPTIMA, 1024, 20) if kind == "SCoreBO-HR" else None
     drawn = time.process_time()
-    acquisition = qSelfCorrectingBayesianOptimization(model, outputs, inputs, distance_metric="hellinger")
+    if optima is None:
+        acquisition = qStatisticalDistanceActiveLearning(model, distance_metric="hellinger")
+    else:
+        inputs, outputs = optima
+        acquisition = qSelfCorrectingBayesianOptimization(model, outputs, inputs, distance_metric="hellinger")
     optimize_acqf(acquisition, box, q=1, num_restarts=20, raw_samples=1024, options={"maxiter": 100})
     ended = time.process_time()
     return {"sampling": fitted - began, "optima": drawn - fitted, "maximisation": ended - drawn}
 
 
-def along(table: pd.DataFrame, name: str, axis: str) -> pd.DataFrame:
+def along(table: pd.DataFrame, kind: str, name: str, axis: str) -> pd.DataFrame:
     """The points of one implementation along n (at D = 6) or D (at n = 50)."""
     other, value = ("D", FIXED_DIMENSION) if axis == "n" else ("n", FIXED_SIZE)
-    return table[(table["implementation"] == name) & (table[other] == value)].sort_values(axis)
+    which = (table["iteration"] == kind) & (table["implementation"] == name) & (table[other] == value)
+    return table[which].sort_values(axis)
 
 
 def exponents(table: pd.DataFrame) -> list[str]:
-    """A line for each implementation and axis: the power that fits its upper end, by least squares in logarithms."""
+    """A line for each curve: the power that fits its upper end, by least squares in logarithms."""
     lines = []
-    for name in IMPLEMENTATIONS:
-        for axis, start in POWER_FROM.items():
-            line = along(table, name, axis)
-            line = line[(line[axis] >= start) & (line["finished"] == 1)]
-            if len(line) >= 2:
-                power = np.polyfit(np.log(line[axis]), np.log(line["seconds"]), 1)[0]
-                values = ", ".join(str(value) for value in line[axis])
-                lines.append(f"{name}: seconds ~ {axis}^{power:.2f} over {axis} = {values}")
+    for kind, name, (axis, start) in itertools.product(KINDS, IMPLEMENTATIONS, POWER_FROM.items()):
+        line = along(table, kind, name, axis)
+        line = line[(line[axis] >= start) & (line["finished"] == 1)]
+        if len(line) >= 2:
+            power = np.polyfit(np.log(line[axis]), np.log(line["seconds"]), 1)[0]
+            values = ", ".join(str(value) for value in line[axis])
+            lines.append(f"{kind}, {name}: seconds ~ {axis}^{power:.2f} over {axis} = {values}")
     return lines
 
 
 def draw(table: pd.DataFrame, file: Path) -> None:
-    """Seconds against n and against D; a point that was given up is an arrow upwards from the limit."""
-    figure, panels = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True, layout="constrained")
-    titles = {"n": f"D = {FIXED_DIMENSION}", "D": f"n = {FIXED_SIZE}"}
-    labels = {"n": "observations n", "D": "dimensions D"}
-    for panel, axis in zip(panels, ("n", "D"), strict=True):
-        for name, colour in zip(IMPLEMENTATIONS, ("C1", "C0", "C2"), strict=True):
-            line = along(table, name, axis)
-            ended = line[line["finished"] == 1]
+    """Seconds against n and against D; a point that was given up is an open triangle at the limit."""
+    figure, panels = plt.subplots(2, 2, figsize=(8, 6), sharex="col", sharey=True, layout="constrained")
+    for (row, kind), (column, axis) in itertools.product(enumerate(KINDS), enumerate(("n", "D"))):
+        panel = panels[row, column]
+        for name, colour in zip(IMPLEMENTATIONS, ("C1", "C2", "C0"), strict=True):
+            line = along(table, kind, name, axis)
+            ended, given_up = line[line["finished"] == 1], line[line["finished"] == 0]
             panel.plot(ended[axis], ended["seconds"], marker="o", color=colour, label=name)
-            given_up = line[line["finished"] == 0]
             panel.plot(given_up[axis], given_up["seconds"], marker="^", markerfacecolor="none", ls="", color=colour)
-        panel.set(title=titles[axis], xlabel=labels[axis], xscale="log", yscale="log")
-        panel.set_xticks(sorted(along(table, IMPLEMENTATIONS[0], axis)[axis]))
+        fixed = f"D = {FIXED_DIMENSION}" if axis == "n" else f"n = {FIXED_SIZE}"
+        panel.set(title=f"{kind} iteration, {fixed}", xscale="log", yscale="log")
+        panel.set_xticks(sorted(set(along(table, kind, IMPLEMENTATIONS[0], axis)[axis])))
         panel.xaxis.set_major_formatter("{x:g}")
         panel.minorticks_off()
-    panels[0].set_ylabel("seconds of one core")
-    panels[0].legend(frameon=False)
+    for panel, label in zip(panels[1], ("observations n", "dimensions D"), strict=True):
+        panel.set_xlabel(label)
+    for panel in panels[:, 0]:
+        panel.set_ylabel("seconds of one core")
+    panels[0, 0].legend(frameon=False)
     if (table["finished"] == 0).any():
-        panels[1].annotate("△ given up", (0.98, 0.02), xycoords="axes fraction", ha="right")
+        panels[1, 1].annotate("△ given up", (0.98, 0.02), xycoords="axes fraction", ha="right")
     figure.savefig(file, dpi=150)
     plt.close(figure)
 

@@ -71,7 +71,9 @@ def simulate(
     y = draw_outputs(density, truth, X, rng)
     carry, ranks, cold = Carry(), [], 0
     for n in range(first, max(sizes) + 1):
-        fit = partial(fit_gp, sampler="sequential", num_sets=NUM_SETS, refresh_every=10**6, carry=carry)
+        fit = partial(
+            fit_gp, sampler="sequential", num_sets=NUM_SETS, refresh_every=10**6, refresh_fraction=None, carry=carry
+        )
         model = fit(X[:n], y[:n], surrogate, seed=10_000 * seed + n, warmup=warmup, thinning=thinning)
         assert model.diagnostics is not None
         assert carry.state is not None

@@ -134,6 +134,7 @@ def carry_along(
             trajectory.surrogate,
             sampler="sequential",
             refresh_every=refresh_every,
+            refresh_fraction=None,
             seed=1000 * seed + n,
             carry=carry,
         )

@@ -22,6 +22,7 @@ def test_a_sampler_leaves_the_benchmarks_draws_and_optima_as_they_are(benchmark,
         "sampler",
         "transitions",
         "refresh_every",
+        "refresh_fraction",
     }
 
 
@@ -78,6 +79,7 @@ def test_experiments_name_what_exists(name):
         ([*BASE, "mcmc=hmc"], "Unknown mcmc 'hmc'. Allowed: nuts, sequential"),
         ([*BASE, "mcmc=sequential", "mcmc.transitions=0"], "mcmc.transitions must be a whole number of at least 1"),
         ([*BASE, "mcmc=sequential", "mcmc.refresh_every=0"], "mcmc.refresh_every must be a whole number of at least 1"),
+        ([*BASE, "mcmc=sequential", "mcmc.refresh_fraction=-1"], "mcmc.refresh_fraction must be a finite number"),
         ([*BASE, "mcmc/draws=many"], "Unknown mcmc/draws 'many'. Allowed: active_learning"),
         ([*BASE, "mcmc.num_optima=0"], "mcmc.num_optima must be a whole number of at least 1"),
         ([*BASE, "optimizer.restarts=0"], "optimizer.restarts must be a whole number of at least 1"),

@@ -198,6 +198,7 @@ class TestResuming:
             "sal_hr",
             "mcmc=sequential",
             "mcmc.refresh_every=3",
+            "mcmc.refresh_fraction=null",
             "mcmc.num_sets=8",
             "mcmc.thinning=4",
         )

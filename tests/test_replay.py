@@ -39,7 +39,15 @@ def nuts(tmp_path_factory):
     return run(tmp_path_factory.mktemp("nuts"), "gramacy1", "sal_hr", "benchmark.total=4")
 
 
-SEQUENTIAL = ("gramacy1", "sal_hr", "mcmc=sequential", "mcmc.refresh_every=3", "mcmc.num_sets=8", "benchmark.total=11")
+SEQUENTIAL = (
+    "gramacy1",
+    "sal_hr",
+    "mcmc=sequential",
+    "mcmc.refresh_every=3",
+    "mcmc.refresh_fraction=null",
+    "mcmc.num_sets=8",
+    "benchmark.total=11",
+)
 
 
 def test_every_kind_of_iteration_is_bit_equal_and_nothing_is_written(nuts):

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scorebo.errors import InputError, check_choice, check_integer
+from scorebo.errors import InputError, check_choice, check_integer, check_number
 from scorebo.gp import FullyBayesianGP, LogDensity, Surrogate
 from scorebo.inference import maximum, posterior, sequential
 from scorebo.inference.diagnostics import Chain, Diagnostics, summarise
@@ -42,6 +42,7 @@ def fit_gp(
     target_acceptance: float | None = None,
     transitions: int = sequential.TRANSITIONS,
     refresh_every: int = sequential.REFRESH_EVERY,
+    refresh_fraction: float | None = sequential.REFRESH_FRACTION,
     carry: Carry | None = None,
     **overrides: Any,
 ) -> FullyBayesianGP:
@@ -60,7 +61,9 @@ def fit_gp(
         max_tree_depth: of NUTS; the sampler's own choice by default.
         target_acceptance: of NUTS, between 0 and 1; the sampler's own choice by default.
         transitions: of every set in a fit of the sequential sampler.
-        refresh_every: fits of the sequential sampler from one cold chain to the next.
+        refresh_every: most fits of the sequential sampler from one cold chain to the next.
+        refresh_fraction: the same as a fraction of the number of observations, which comes first while they are few;
+            None for `refresh_every` alone.
         carry: the fit before, for the sequential sampler, and this one afterwards; without it every fit is a first one.
         overrides: settings of the model config that differ, e.g. `lengthscale=[0.1, 0.3]` for `model="true"`.
 
@@ -74,6 +77,8 @@ def fit_gp(
     check_integer("seed", seed, 0)
     check_integer("transitions", transitions, 1)
     check_integer("refresh_every", refresh_every, 1)
+    if refresh_fraction is not None:
+        check_number("refresh_fraction", refresh_fraction, 0.0)
     check_choice("sampler", sampler, ALLOWED_SAMPLERS)
     if max_tree_depth is not None:
         check_integer("max_tree_depth", max_tree_depth, 1)
@@ -87,7 +92,8 @@ def fit_gp(
         return _fit_maximum(X, Y, surrogate, seed, began)
     settings = ChainSettings(warmup, thinning, num_sets, max_tree_depth, target_acceptance)
     if sampler == "sequential":
-        return _fit_sequentially(X, Y, surrogate, settings, transitions, refresh_every, carry or Carry(), seed, began)
+        schedule = (refresh_every, refresh_fraction)
+        return _fit_sequentially(X, Y, surrogate, settings, transitions, schedule, carry or Carry(), seed, began)
     density = LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate)
     return _from_chain(X, Y, density, posterior.draw(density, sampler, settings, seed), sampler, began)
 
@@ -137,7 +143,7 @@ def _fit_sequentially(
     surrogate: Surrogate,
     settings: ChainSettings,
     transitions: int,
-    refresh_every: int,
+    schedule: tuple[int, float | None],
     carry: Carry,
     seed: int,
     began: float,
@@ -149,7 +155,7 @@ def _fit_sequentially(
     step = None
     if before is None:
         refreshed: str | None = "first"
-    elif before.age + 1 >= refresh_every:
+    elif sequential.is_due(before, len(outputs), *schedule):
         refreshed = "scheduled"
     else:
         step = sequential.advance(

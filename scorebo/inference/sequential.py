@@ -1,8 +1,8 @@
 """Sets carried from one fit to the next: weighted by the new observations, resampled, and moved.
 
 Chopin: A sequential particle filter method for static models, Biometrika 2002. The moves are short Hamiltonian
-trajectories on the new posterior, whitened by recent sets. A cold chain takes over for the first fit, every
-`refresh_every` fits, and whenever the carried sets no longer represent the posterior.
+trajectories on the new posterior, whitened by recent sets. A cold chain takes over for the first fit, when it is due,
+and whenever the carried sets no longer represent the posterior.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scorebo.seeds import derive
 
 TRANSITIONS = 6
 REFRESH_EVERY = 20
+REFRESH_FRACTION = 0.2
 # Most leapfrog steps of a transition: with the step sizes that are accepted, 2 to 5 make a quarter turn.
 MAX_STEPS = 8
 # Draws kept for the whitening.
@@ -96,6 +97,16 @@ def begin(draws: ColdDraws, density: LogDensity, X: np.ndarray, y: np.ndarray, b
         y=y,
         inputs=_digest(X),
     )
+
+
+def is_due(state: State, n: int, refresh_every: int, refresh_fraction: float | None) -> bool:
+    """Whether the fit after `state`, to n observations, is to be a cold chain.
+
+    A mode that none of the carried sets is in is only found by a cold chain. While there are few data modes come and go
+    quickly, so that one is due after a fraction of n fits already.
+    """
+    fits = refresh_every if refresh_fraction is None else min(refresh_every, int(refresh_fraction * n))
+    return state.age + 1 >= fits
 
 
 def continues(state: State, X: np.ndarray, y: np.ndarray) -> tuple[float, float] | None:

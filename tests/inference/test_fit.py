@@ -211,6 +211,7 @@ class TestFailingSampler:
         ({"warmup": 0}, "warmup must be a whole number of at least 1"),
         ({"transitions": 0}, "transitions must be a whole number of at least 1"),
         ({"refresh_every": 0}, "refresh_every must be a whole number of at least 1"),
+        ({"refresh_fraction": -0.1}, "refresh_fraction must be a finite number of at least 0"),
         ({"max_tree_depth": 0}, "max_tree_depth must be a whole number"),
         ({"target_acceptance": 1.0}, "target_acceptance must lie between 0 and 1"),
         ({"model": load_model("botorch"), "wrong": 1}, "Unknown setting of model 'botorch' 'wrong'"),

@@ -11,7 +11,7 @@ from scorebo.inference import Carry, fit_gp, nuts, sequential
 from scorebo.inference.sequential import MAX_STEPS, State
 from scripts.sequential_calibration import simulate, uniformity
 
-FAST = {"warmup": 64, "thinning": 4, "sampler": "sequential"}
+FAST = {"warmup": 64, "thinning": 4, "sampler": "sequential", "refresh_fraction": None}
 
 
 def data(n, dim=2):
@@ -63,6 +63,13 @@ def test_chains_come_first_on_schedule_and_are_counted():
     assert [d.refreshed for d in diagnostics] == ["first", None, None, "scheduled", None, None, "scheduled"]
     assert [d.refreshes for d in diagnostics] == [1, 1, 1, 2, 2, 2, 3]
     assert all(d.sampler == "sequential" for d in diagnostics)
+
+
+def test_chains_come_sooner_while_there_are_few_data():
+    diagnostics, _ = fits(range(8, 21), refresh_fraction=0.2, refresh_every=3)
+    scheduled = [n for n, d in zip(range(8, 21), diagnostics, strict=True) if d.refreshed == "scheduled"]
+    # Every fit for fewer than 10 observations, every second for fewer than 15, then every third.
+    assert scheduled == [9, 11, 13, 16, 19]
 
 
 def test_without_a_carry_every_fit_is_a_first_one():
