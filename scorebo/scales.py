@@ -66,5 +66,6 @@ def _total(experiment: Mapping[str, Any], benchmark: DictConfig) -> int | None:
         return None
     if isinstance(total, float) and 0.0 < total <= 1.0:
         # At least one model that has seen a query, so that there is something to look at.
-        return max(int(benchmark.initial) + 2, math.ceil(total * benchmark.total))
+        own = {name: check_integer(f"benchmark.{name}", benchmark.get(name), 1) for name in ("initial", "total")}
+        return max(own["initial"] + 2, math.ceil(total * own["total"]))
     return check_integer(f"{where} (or a fraction up to 1)", total, 2)

@@ -172,6 +172,8 @@ class TestScales:
             assert config["benchmark"]["total"] == total
         node = {"name": "mine", "total": 0.01}
         assert _total(node, OmegaConf.create({"initial": 7, "total": 150})) == 9
+        with pytest.raises(InputError, match=r"benchmark\.total must be a whole number"):
+            _total(node, OmegaConf.create({"initial": 7}))
 
     def write(self, folder: Path, text: str):
         (folder / "experiment").mkdir()

@@ -25,28 +25,37 @@ def run_columns(records: Sequence[Mapping[str, Any]]) -> pa.Table:
     """What the records of one run tell, a row each; `mcmc_…` are the sampler's scalar diagnostics."""
     import pyarrow as pa
 
-    floats, x = pa.float64(), pa.list_(pa.float64())
-    types = {"iteration": pa.int64(), "kind": pa.string(), "num_observations": pa.int64(), "x": x}
-    seconds = [record.get("seconds") or {} for record in records]
-    mcmc = [record.get("mcmc") or {} for record in records]
-    scalars = sorted({name for item in mcmc for name, value in item.items() if not isinstance(value, list | dict)})
-    return pa.table(
-        {
-            **{name: pa.array([record.get(name) for record in records], types[name]) for name in WHAT},
-            **{name: pa.array([record.get(name) for record in records], floats) for name in FLOATS},
-            **{f"seconds_{phase}": pa.array([item.get(phase) for item in seconds], floats) for phase in PHASES},
-            **{f"mcmc_{name}": _inferred([item.get(name) for item in mcmc]) for name in scalars},
-        }
-    )
+    types = {"iteration": pa.int64(), "kind": pa.string(), "num_observations": pa.int64(), "x": pa.list_(pa.float64())}
+    types |= dict.fromkeys(FLOATS, pa.float64())
+    types["seconds"] = pa.struct(dict.fromkeys(PHASES, pa.float64()))
+    # Arrow takes the fields it is told out of the records itself, many times as fast as a list for each.
+    columns = dict(zip(types, pa.array(records, pa.struct(types)).flatten(), strict=True))
+    seconds = columns.pop("seconds").flatten()
+    columns |= {f"seconds_{phase}": column for phase, column in zip(PHASES, seconds, strict=True)}
+    return pa.table(columns | _diagnostics([record.get("mcmc") for record in records]))
+
+
+def _diagnostics(items: list[Mapping[str, Any] | None]) -> dict[str, pa.Array]:
+    """A column for each scalar diagnostic, of the type of its values; as texts where they are of several."""
+    import pyarrow as pa
+
+    try:
+        found = pa.array(items)
+        fields = [] if pa.types.is_null(found.type) else list(found.type)
+        columns = dict(zip([field.name for field in fields], found.flatten() if fields else [], strict=True))
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        names = {name: None for item in items for name in item or {}}
+        columns = {name: _inferred([(item or {}).get(name) for item in items]) for name in names}
+    return {f"mcmc_{name}": columns[name] for name in sorted(columns) if not pa.types.is_nested(columns[name].type)}
 
 
 def _inferred(values: list[Any]) -> pa.Array:
-    """Values of one type, or integers and floats; as texts where they are of several."""
     import pyarrow as pa
 
-    kinds = set(map(type, values)) - {type(None)}
-    mixed = len(kinds) > 1 and not kinds <= {int, float}
-    return pa.array([None if value is None else str(value) for value in values] if mixed else values)
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values])
 
 
 def tidy_table(runs: Sequence[Mapping[str, Any]], parts: Sequence[pa.Table]) -> pd.DataFrame:

@@ -179,11 +179,15 @@ def test_links_to_runs_elsewhere(results, tmp_path, reads):
 
 def test_columns_of_several_types():
     run = {"benchmark": "b", "model": "m", "acquisition": "a", "seed": 1, "finished": True, "run_id": "r", "run": "f"}
-    mcmc = [{"a": 1, "b": 1, "c": True, "d": None, "e": "x"}, {"a": 2.5, "b": None, "c": None, "d": None, "e": 3}]
+    mcmc = [
+        {"a": 1, "b": 1, "c": True, "d": None, "e": "x", "f": [1]},
+        {"a": 2.5, "b": None, "c": None, "d": None, "e": 3},
+    ]
     records = [{"iteration": k, "kind": "query", "x": [0.5], "mcmc": item} for k, item in enumerate(mcmc, 1)]
     table = tidy_table([run, {**run, "seed": 2}], [run_columns(records), run_columns([{"iteration": 1}])])
     assert [str(table[f"mcmc_{name}"].dtype) for name in "abcde"] == ["float64", "Int64", "boolean", "object", "str"]
     assert table["mcmc_e"].tolist()[:2] == ["x", "3"]
+    assert "mcmc_f" not in table, "lists are no scalars"
     assert table["x"].tolist() == [[0.5], [0.5], None]
     assert table["seed"].tolist() == [1, 1, 2]
 
