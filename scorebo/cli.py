@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scorebo.errors import InputError
+from scorebo.launch.commands import add_commands
 
 PLURALS = {
     "benchmarks": "benchmark",
@@ -60,7 +61,7 @@ LIST_EXAMPLES = """examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 0 when done, 2 with one message for what the user can put right."""
+    """Run the command; 0 when done, 1 if a run it waited for failed, 2 with one message for the user's mistake."""
     parser = _parser()
     options, rest = parser.parse_known_args(arguments)
     # argparse takes positional arguments in one piece only; those after an option come back unread.
@@ -97,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     run.add_argument("--quiet", action="store_true", help="no progress")
     run.set_defaults(command=_run)
+
+    add_commands(add)
 
     collect = add("collect", "Gather the records of all runs in one tidy table.", COLLECT_EXAMPLES)
     collect.add_argument("results", type=Path, metavar="DIR", help="root of the run folders")

@@ -1,74 +1,213 @@
-"""A pool of processes on this machine, each with its own share of threads."""
+"""`launcher=local`: a process in the background that keeps a pool of workers busy until every run had its turn.
+
+The numerical libraries load once for all workers of a sweep (see `nursery`), under the number of threads of its runs;
+a worker does one run after the other.
+"""
 
 from __future__ import annotations
 
-import multiprocessing
-import queue
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, wait
-from dataclasses import dataclass
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from pathlib import Path
 from typing import Any
 
-from scorebo.threads import limit_threads
+from scorebo.errors import InputError
+from scorebo.launch import outcomes
+from scorebo.launch.nursery import Nursery
+from scorebo.launch.settings import read_settings, usable_cores
+from scorebo.launch.sweep import Sweep
+from scorebo.store.atomic import storage_errors
 
-_messages: Any = None  # the worker's end of the queue, set once per process
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A record of one run of the pool has been stored."""
-
-    run: int
-    iteration: int
-    num_records: int
-    summary: str
+# How often the pool looks whether it was cancelled, or a run it waits for is free, in seconds.
+_LOOK = 0.1
+_BUSY_PAUSE = 1.0
 
 
-def run_all(
-    configs: Sequence[Mapping[str, Any]],
-    workers: int,
-    on_progress: Callable[[Progress], None] = lambda _: None,
-) -> list[BaseException | None]:
-    """Execute every configuration; returns, in their order, what stopped each run, or None.
-
-    Args:
-        configs: resolved configurations in plain containers; all with the same number of threads.
-        workers: processes at a time.
-        on_progress: called in this process for every stored record.
-    """
-    # Spawned, not forked: each worker loads the numerical libraries anew, under the thread limit set here.
-    limit_threads(int(configs[0]["threads"]))
-    context = multiprocessing.get_context("spawn")
-    messages = context.Queue()
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(messages,)) as pool:
-        futures = [pool.submit(_execute, index, config) for index, config in enumerate(configs)]
-        pending = set(futures)
-        while pending:
-            _drain(messages, on_progress)
-            pending = wait(pending, timeout=0.1).not_done
-    # A worker sends its last messages before it ends; here all have ended.
-    _drain(messages, on_progress)
-    return [future.exception() for future in futures]
+def start(sweep: Sweep) -> None:
+    """Start the pool in a session of its own, which a closed terminal does not end, and return at once."""
+    # Taken here and handed on, so that the sweep is at no moment without someone who holds its lock.
+    lock = sweep.lock()
+    command = [sys.executable, "-m", "scorebo.launch.local", str(sweep.folder), str(lock)]
+    log = sweep.folder / "pool.log"
+    try:
+        with storage_errors(log), open(log, "ab") as output:
+            # The shell ends at once: the pool is nobody's child, and ignores an interrupt from a keyboard.
+            subprocess.run(
+                ["/bin/sh", "-c", '"$@" &', "sh", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=sweep.about["cwd"],
+                start_new_session=True,
+                pass_fds=(lock,),
+                check=True,
+            )
+    finally:
+        os.close(lock)
 
 
-def _drain(messages: Any, on_progress: Callable[[Progress], None]) -> None:
-    while True:
+class Worker:
+    """One process of the pool and the run it is at."""
+
+    def __init__(self, line: socket.socket, threads: int, index: int) -> None:
+        self.threads = threads
+        self.process: int | None = None
+        self._line = line
+        self._unread = b""
+        self.begin(index)
+
+    def fileno(self) -> int:
+        """Where its answers come from."""
+        return self._line.fileno()
+
+    def begin(self, index: int) -> None:
+        """Hand it a run."""
+        self.index, self._began = index, time.monotonic()
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has died, which reading tells as well
+            self._line.sendall(f"{index}\n".encode())
+
+    def answers(self) -> list[str]:
+        """What it, or the nursery about it, says; at the end of all words, "ended ?"."""
         try:
-            on_progress(messages.get_nowait())
-        except queue.Empty:
+            received = self._line.recv(4096)
+        except ConnectionResetError:
+            received = b""
+        *lines, self._unread = (self._unread + received).split(b"\n")
+        return [line.decode() for line in lines] + ([] if received else ["ended ?"])
+
+    def minutes(self) -> float:
+        """Time its run has taken so far."""
+        return (time.monotonic() - self._began) / 60.0
+
+    def kill(self) -> None:
+        """End it, with whatever its task has started."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process, signal.SIGKILL)
+        self._line.close()
+
+    def close(self) -> None:
+        """Let it end, which it does without input."""
+        self._line.close()
+
+
+class Pool:
+    """The workers of a sweep and what is left for them."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self.settings: Any = read_settings(sweep.about["launcher"], 1)
+        self.workers = sweep.about["workers"] or max(1, usable_cores() // sweep.about["threads"])
+        self.waiting: deque[int] = deque(range(len(sweep.runs)))
+        self.busy: dict[int, float] = {}
+        self.selector = selectors.DefaultSelector()
+        self.idle: list[Worker] = []
+        self.nurseries: dict[int, Nursery] = {}
+
+    def run(self) -> None:
+        """Until nothing is left, or the sweep is cancelled."""
+        while not self.sweep.cancelled:
+            self._wake_busy()
+            self._hand_out()
+            if not self.selector.get_map() and not self.waiting and not self.busy:
+                break
+            for key, _ in self.selector.select(_LOOK):
+                self._hear(key.fileobj)  # type: ignore[arg-type]
+            self._stop_overdue()
+        for worker in self._working():
+            self._stop(worker, "cancelled")
+        for worker in self.idle:
+            worker.close()
+        for nursery in self.nurseries.values():
+            nursery.close()
+
+    def _working(self) -> list[Any]:
+        return [key.fileobj for key in list(self.selector.get_map().values())]
+
+    def _hand_out(self) -> None:
+        while self.waiting and len(self._working()) < self.workers:
+            index = self.waiting.popleft()
+            if self._already_finished(index):
+                continue
+            threads = self.sweep.runs[index].threads
+            worker = next((worker for worker in self.idle if worker.threads == threads), None)
+            if worker is not None:
+                self.idle.remove(worker)
+                worker.begin(index)
+            else:
+                if self.idle and len(self.idle) + len(self._working()) >= self.workers:
+                    self.idle.pop().close()
+                if threads not in self.nurseries:
+                    self.nurseries[threads] = Nursery(self.sweep, threads)
+                worker = Worker(self.nurseries[threads].start_worker(), threads, index)
+            self.selector.register(worker, selectors.EVENT_READ)
+
+    def _already_finished(self, index: int) -> bool:
+        try:
+            return self.sweep.store(index).is_finished()
+        except InputError as error:
+            outcomes.note(self.sweep, self.sweep.runs[index], outcomes.FAILED, reason=str(error))
+            return True
+
+    def _hear(self, worker: Worker) -> None:
+        for answer in worker.answers():
+            word, _, number = answer.partition(" ")
+            if word == "began":
+                worker.process = int(number)
+            elif word == "ended":
+                self._stop(worker, f"its process {_describe_end(number)}")
+                return
+            else:
+                self.selector.unregister(worker)
+                if word == outcomes.BUSY:
+                    self.busy[worker.index] = time.monotonic()
+                self.idle.append(worker)
+
+    def _wake_busy(self) -> None:
+        """A run that another process has is looked at again, after all others; it may be left unfinished there."""
+        if self.waiting:
             return
+        for index, since in list(self.busy.items()):
+            if time.monotonic() - since >= _BUSY_PAUSE:
+                del self.busy[index]
+                self.waiting.append(index)
+
+    def _stop_overdue(self) -> None:
+        limit = self.settings.minutes
+        for worker in self._working() if limit is not None else ():
+            if worker.minutes() > limit:
+                self._stop(worker, f"time limit: it took more than launcher.minutes={limit:g}")
+
+    def _stop(self, worker: Worker, reason: str) -> None:
+        """End a worker, if it has not, and note why its run did not."""
+        self.selector.unregister(worker)
+        worker.kill()
+        try:
+            if not self.sweep.store(worker.index).is_finished():
+                outcomes.note(self.sweep, self.sweep.runs[worker.index], outcomes.FAILED, reason=reason)
+        except InputError as error:  # a full disk, a damaged folder: said here, and found by whoever looks at the run
+            print(f"{self.sweep.runs[worker.index].label}: {reason}; {error}", file=sys.stderr, flush=True)
 
 
-def _start_worker(messages: Any) -> None:
-    global _messages
-    _messages = messages
+def _describe_end(code: str) -> str:
+    if not code.startswith("-"):
+        return f"ended with exit code {code}"
+    name = signal.Signals(-int(code)).name
+    return f"was killed by {name}{', by hand or because memory ran out' if name == 'SIGKILL' else ''}"
 
 
-def _execute(index: int, config: Mapping[str, Any]) -> None:
-    from scorebo.loop import execute
-    from scorebo.progress import describe
+def main() -> None:
+    """The pool of a sweep: its folder, and the descriptor of its lock, which is held until this process ends."""
+    os.set_inheritable(int(sys.argv[2]), False)
+    Pool(Sweep(Path(sys.argv[1]))).run()
 
-    execute(
-        config,
-        lambda record, total: _messages.put(Progress(index, record["iteration"], total, describe(record))),
-    )
+
+if __name__ == "__main__":
+    main()
