@@ -7,12 +7,14 @@ ever.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +105,7 @@ def submit(sweep: Sweep, indices: Sequence[int], settings: SlurmSettings) -> lis
         if number >= abreast:
             extra["dependency"] = f"afterany:{heads[number - abreast]}"
         try:
-            with clean_env():
+            with _outside_jobs():
                 executor = SlurmExecutor(folder, max_num_timeout=1_000_000)
                 executor.update_parameters(**parameters(sweep, settings, share), **extra)
                 with executor.batch():
@@ -175,6 +177,18 @@ def cancel(sweep: Sweep) -> None:
         except (OSError, subprocess.SubprocessError) as error:
             said = getattr(error, "stderr", None) or str(error)
             raise InputError(f"scancel failed: {' '.join(str(said).split())}") from error
+
+
+@contextlib.contextmanager
+def _outside_jobs() -> Iterator[None]:
+    """An environment without that of the job this may be in, whose settings sbatch would take for those of the new."""
+    if "SLURM_JOB_ID" not in os.environ:
+        yield
+        return
+    kept = {name: os.environ[name] for name in ("SLURM_CONF",) if name in os.environ}
+    with clean_env():
+        os.environ.update(kept)
+        yield
 
 
 def _work_when_free(sweep: Sweep, index: int, job: str) -> str:

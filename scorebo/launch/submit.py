@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import local
+from scorebo.launch.cluster import read_jobs
 from scorebo.launch.settings import SlurmSettings, read_settings
 from scorebo.launch.status import RunStatus
 from scorebo.launch.sweep import Sweep
@@ -49,7 +51,12 @@ def submit(configs: Sequence[Mapping[str, Any]], command: Sequence[str]) -> Swee
     if left and isinstance(settings, SlurmSettings):
         from scorebo.launch import slurm
 
-        slurm.submit(sweep, left, settings)
+        try:
+            slurm.submit(sweep, left, settings)
+        except InputError:
+            if not read_jobs(sweep):
+                shutil.rmtree(sweep.folder)  # nothing of it exists
+            raise
     elif left:
         local.start(sweep)
     return sweep
