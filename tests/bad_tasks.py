@@ -113,14 +113,15 @@ class Mortal(Gramacy1):
 
 
 class Sleepy(Gramacy1):
-    """Gramacy (1D) that does not come back from observation 4 as long as the file `bed` is there."""
+    """Gramacy (1D) that does not come back from observation `at` as long as the file `bed` is there."""
 
-    def __init__(self, bed, **settings):
+    def __init__(self, bed, at=4, **settings):
         super().__init__(**settings)
         self.bed = Path(bed)
+        self.at = at
 
     def observe(self, x, seed, index):
-        while index == 4 and self.bed.exists():
+        while index == self.at and self.bed.exists():
             time.sleep(0.05)
         return super().observe(x, seed, index)
 

@@ -27,8 +27,11 @@ _REASONS = {
     "COMPLETED": "its job ended without finishing it",
     "FAILED": "its job failed",
 }
-# Of these sacct may tell while squeue no longer, or not yet, knows the job.
-_LIVE = ("PENDING", "RUNNING", "REQUEUED", "RESIZING", "SUSPENDED", "COMPLETING", "CONFIGURING")
+# States from which a job goes on, or ends soon.
+_LIVE = (
+    *("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED", "SIGNALING"),
+    *("REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "STAGE_OUT"),
+)
 
 
 class Cluster:
@@ -51,16 +54,18 @@ class Cluster:
         job = self.job(sweep, index)
         if job is None or self._queue is None:
             return job is not None
-        return job in self._queue or self._ended.get(job, ("",))[0] in _LIVE
+        return (self._queue.get(job) or self._accounts.get(job, ("",))[0]) in _LIVE
 
     def why_ended(self, sweep: Sweep, index: int) -> tuple[str, str]:
         """State (failed, or lost if nobody knows) and reason of a run whose job is gone."""
         job = self.job(sweep, index)
         if job is None:
             return "lost", "it was never submitted: the submission was interrupted"
-        if job not in self._ended:
+        state, code = self._accounts.get(job, ("", ""))
+        if self._queue and job in self._queue and state != "OUT_OF_MEMORY":
+            state = self._queue[job]  # the accounting lags by seconds
+        if not state:
             return "lost", f"SLURM knows nothing of job {job} any more"
-        state, code = self._ended[job]
         status, _, number = code.partition(":")
         how = f", killed by signal {number}" if number not in ("", "0") else ""
         how = how or (f", exit code {status}" if status not in ("", "0") else "")
@@ -73,13 +78,14 @@ class Cluster:
         return self._jobs[sweep.name].get(index)
 
     @cached_property
-    def _queue(self) -> set[str] | None:
-        """Jobs of this user that wait or run; None if SLURM does not answer."""
-        output = self._ask("squeue", "--noheader", "--array", f"--user={getpass.getuser()}", "--format=%i")
-        return None if output is None else set(output.split())
+    def _queue(self) -> dict[str, str] | None:
+        """The state of this user's jobs that wait, run, or ended lately; None if SLURM does not answer."""
+        options = ("--noheader", "--array", "--states=all", f"--user={getpass.getuser()}", "--format=%i %T")
+        output = self._ask("squeue", *options)
+        return None if output is None else {line.split()[0]: line.split()[1] for line in output.splitlines()}
 
     @cached_property
-    def _ended(self) -> dict[str, tuple[str, str]]:
+    def _accounts(self) -> dict[str, tuple[str, str]]:
         """State and exit code of the jobs of all sweeps, from the accounting."""
         arrays = sorted({job.partition("_")[0] for sweep in self._sweeps for job in read_jobs(sweep)})
         if not arrays:
@@ -92,11 +98,11 @@ class Cluster:
             name, state, code = line.split("|")[:3]
             job, _, step = name.partition(".")
             first = state.split()[0] if state else ""
-            # The job's own line has the state; its steps may know more about a signal or memory.
-            if not step:
+            # The job's own line has the state; its steps know better about a signal or memory.
+            if not step or first == "OUT_OF_MEMORY":
                 ended[job] = (first, code)
-            elif first == "OUT_OF_MEMORY" or (job in ended and ended[job][1] in ("0:0", "1:0", "") and code != "0:0"):
-                ended[job] = ("OUT_OF_MEMORY" if first == "OUT_OF_MEMORY" else ended[job][0], code)
+            elif job in ended and not code.endswith(":0"):
+                ended[job] = (ended[job][0], code)
         return ended
 
     def _ask(self, *command: str) -> str | None:

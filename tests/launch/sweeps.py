@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +55,11 @@ def assert_finished_once(configs: list[dict[str, Any]], expected: dict[int, list
 def reasons(state: Survey) -> list[str]:
     """Why runs failed."""
     return [str(run.reason) for run in state.of("failed")]
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait for a condition, not for ever."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)

@@ -1,10 +1,9 @@
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
-from sweeps import TOTAL, assert_finished_once, reasons, sweep_of, undisturbed
+from sweeps import TOTAL, assert_finished_once, reasons, sweep_of, undisturbed, until
 
 from scorebo.launch.display import wait
 from scorebo.launch.status import survey
@@ -18,13 +17,6 @@ SEEDS = range(1, TOTAL + 2)
 def expected(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
     return {seed: undisturbed(folder, seed) for seed in SEEDS}
-
-
-def until(condition, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.02)
 
 
 @pytest.mark.slow
