@@ -122,9 +122,13 @@ def hydra_compose(overrides: Sequence[str], config_dir: Path | None) -> DictConf
     search = [] if config_dir is None else [f"hydra.searchpath=['file://{config_dir.resolve()}']"]
     with _hydra():
         config = compose("config", overrides=overrides + search, return_hydra_config=True)
-    choices = config.hydra.runtime.choices
+    return without_hydra(config, config.hydra.runtime.choices)
+
+
+def without_hydra(config: DictConfig, choices: Mapping[str, str]) -> DictConfig:
+    """The configuration itself without Hydra's own node, those nodes named that are to be, after the files chosen."""
     OmegaConf.set_struct(config, False)
-    del config["hydra"]
+    config.pop("hydra", None)
     for group in NAMED:
         if isinstance(config.get(group), DictConfig) and "name" not in config[group]:
             config[group].name = choices[group]
