@@ -89,7 +89,7 @@ def _sweep(options: argparse.Namespace) -> int:
     if not configs:
         raise InputError("There is nothing in this sweep.")
     if options.dry_run:
-        from scorebo.launch.estimate import plan
+        from scorebo.launch.plan import plan
 
         print(plan(configs))
         return 0

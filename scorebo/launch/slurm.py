@@ -95,6 +95,7 @@ def submit(sweep: Sweep, indices: Sequence[int], settings: SlurmSettings) -> lis
     folder = sweep.folder / "jobs"
     with storage_errors(folder):
         folder.mkdir(exist_ok=True)
+    threads = sweep.about["threads"]
     jobs: dict[str, list[int]] = {}
     heads: list[str] = []
     # Arrays side by side share what may run at a time; those for which nothing is left wait for one before them.
@@ -107,7 +108,7 @@ def submit(sweep: Sweep, indices: Sequence[int], settings: SlurmSettings) -> lis
         try:
             with _outside_jobs():
                 executor = SlurmExecutor(folder, max_num_timeout=1_000_000)
-                executor.update_parameters(**parameters(sweep, settings, share), **extra)
+                executor.update_parameters(**parameters(sweep.name, threads, settings, share), **extra)
                 with executor.batch():
                     submitted = [executor.submit(Job(sweep.folder, pack, settings)) for pack in array]
         except (FailedJobError, FailedSubmissionError, subprocess.SubprocessError) as error:
@@ -121,33 +122,33 @@ def submit(sweep: Sweep, indices: Sequence[int], settings: SlurmSettings) -> lis
     return list(jobs)
 
 
-def parameters(sweep: Sweep, settings: SlurmSettings, parallelism: int) -> dict[str, Any]:
+def parameters(name: str, threads: int, settings: SlurmSettings, parallelism: int) -> dict[str, Any]:
     """What submitit makes the batch script of."""
-    threads = [f"export {variable}={sweep.about['threads']}" for variable in VARIABLES]
+    exports = [f"export {variable}={threads}" for variable in VARIABLES]
     given = {name: getattr(settings, name) for name in ("partition", "account", "qos", "constraint")}
     return {
-        "job_name": sweep.name,
+        "job_name": name,
         "time": settings.minutes,
         "mem": f"{round(1024 * settings.memory_gb)}M",
         "cpus_per_task": settings.cpus,
         "array_parallelism": parallelism,
         "signal_delay_s": settings.signal_seconds,
         # Set before Python starts: submitit loads numpy before anything of ours is read.
-        "setup": threads + settings.setup,
+        "setup": exports + settings.setup,
         "additional_parameters": {"requeue": True},
         "stderr_to_stdout": True,
         **{name: value for name, value in given.items() if value is not None},
     }
 
 
-def batch_script(sweep: Sweep, settings: SlurmSettings, count: int) -> str:
-    """The script that `submit` hands to sbatch for the first array of `count` jobs."""
+def batch_script(folder: Path, threads: int, settings: SlurmSettings, count: int) -> str:
+    """The script that `submit` would hand to sbatch for an array of `count` jobs of the sweep in `folder`."""
     from submitit.slurm.slurm import _make_sbatch_string  # what its executor calls, which cannot be made without srun
 
-    folder = sweep.folder / "jobs"
-    command = f"{sys.executable} -u -m submitit.core._submit {folder}"
-    options = parameters(sweep, settings, settings.array_parallelism)
-    return _make_sbatch_string(command, folder, **options, map_count=count if count > 1 else None)
+    jobs = folder / "jobs"
+    command = f"{sys.executable} -u -m submitit.core._submit {jobs}"
+    options = parameters(folder.name, threads, settings, settings.array_parallelism)
+    return _make_sbatch_string(command, jobs, **options, map_count=count if count > 1 else None)
 
 
 def check_cluster(settings: SlurmSettings) -> None:

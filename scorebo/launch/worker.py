@@ -34,7 +34,7 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
     try:
         outcomes.note(sweep, run, outcomes.STARTED, **where)
         with _printing_to(sweep.log(run)):
-            _reset_peak_memory()
+            reset_peak_memory()
             try:
                 execute(sweep.config(index), count)
             except Exception as error:
@@ -51,7 +51,7 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
         return outcomes.FAILED
     seconds = time.perf_counter() - began
     outcomes.note(
-        sweep, run, outcomes.FINISHED, seconds=seconds, records=made, peak_memory_mb=_peak_memory_mb(), **where
+        sweep, run, outcomes.FINISHED, seconds=seconds, records=made, peak_memory_mb=peak_memory_mb(), **where
     )
     return outcomes.FINISHED
 
@@ -76,12 +76,14 @@ def _printing_to(log: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _reset_peak_memory() -> None:
+def reset_peak_memory() -> None:
+    """From here on a process remembers its peak anew, where the system can."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def _peak_memory_mb() -> float:
+def peak_memory_mb() -> float:
+    """The largest resident memory since then."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
