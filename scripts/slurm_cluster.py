@@ -3,6 +3,7 @@
     scripts/slurm_cluster.py start DIR      (root; Debian's packages, see PACKAGES) prints what to export
     scripts/slurm_cluster.py status DIR
     scripts/slurm_cluster.py stop DIR
+    scripts/slurm_cluster.py packages       prints PACKAGES
 
 Everything lies below DIR, and only the processes noted there are stopped. The accounting database is needed: without
 it SLURM forgets why a job ended. Two partitions: `debug`, the default, which can be pre-empted, and `urgent`, which
@@ -20,6 +21,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -301,9 +303,12 @@ def _descendants(pid: int) -> list[int]:
 def main() -> None:
     """Start, stop or describe the cluster."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=["start", "stop", "status"])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("action", choices=["start", "stop", "status", "packages"])
+    parser.add_argument("folder", type=Path, nargs="?", default=Path(tempfile.gettempdir(), "slurm-cluster"))
     options = parser.parse_args()
+    if options.action == "packages":
+        print(*PACKAGES)
+        return
     cluster = Cluster(options.folder)
     if options.action == "start":
         cluster.start()

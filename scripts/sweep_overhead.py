@@ -1,8 +1,8 @@
 """What a sweep costs beside its runs, and how long `scorebo status` takes over many of them.
 
-The overhead is the time from the command to the last run's marker, without that of the runs, which is taken from their
-records; the runs are as small as they get. `status` is asked twice over run folders made up for the purpose: the first
-time it checks every marker against its records, then it knows them.
+The overhead is the time from the command to the last run's marker, without that of the runs, which the workers note;
+the runs are as small as they get. `status` is asked twice over run folders made up for the purpose: the first time it
+checks every marker against its records, then it knows them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import time
 from pathlib import Path
 
 from scorebo.config import as_dict, compose
-from scorebo.store import RunStore, find_runs, read_records
+from scorebo.launch.outcomes import read_note
+from scorebo.launch.sweep import sweeps_in
+from scorebo.store import RunStore
 
 SMALL = ["mcmc.warmup=10", "mcmc.thinning=1", "mcmc.num_sets=3", "optimizer.raw_samples=32", "optimizer.restarts=2"]
 
@@ -31,9 +33,19 @@ def overhead(folder: Path, runs: int, workers: int) -> tuple[float, float]:
     while len(markers := list(folder.rglob("finished.json"))) < runs:
         time.sleep(0.01)
     whole = max(marker.stat().st_mtime for marker in markers) - began
-    records = [read_records(run / "records.jsonl").records for run in find_runs(folder)]
-    own = sum(sum(record["seconds"].values()) for run in records for record in run)
+    (sweep,) = sweeps_in(folder)
+    until = time.monotonic() + 10
+    while sweep.alive and time.monotonic() < until:
+        time.sleep(0.01)
+    own = sum(read_note(sweep, run)["seconds"] for run in sweep.runs)
     return whole, own / workers
+
+
+def loading_seconds() -> float:
+    """Seconds that a process takes to load what a run needs."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import scorebo.loop"], check=True)
+    return time.perf_counter() - began
 
 
 def make_runs(folder: Path, runs: int, records: int) -> None:
@@ -77,10 +89,14 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         for runs in options.runs:
+            loading = loading_seconds()
             whole, own = overhead(Path(name, f"sweep-{runs}"), runs, options.workers)
             limit = 2.0 + 0.05 * runs
-            print(f"sweep of {runs} runs, {options.workers} workers: {whole:.2f} s, of which the runs' own {own:.2f} s; "
-                  f"overhead {whole - own:.2f} s (limit {limit:.2f} s)")  # fmt: skip
+            rest = whole - own - loading
+            print(
+                f"sweep of {runs} runs, {options.workers} workers: {whole:.2f} s, the runs' own {own:.2f} s; overhead"
+            )
+            print(f"  {rest:.2f} s (limit {limit:.2f} s), and {loading:.2f} s for loading the libraries")
         make_runs(Path(name, "many"), options.status_runs, options.records)
         print(f"status over {options.status_runs} runs of {options.records} records")
         for when in ("first", "again"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
 import time
 from collections.abc import Callable
@@ -20,7 +22,7 @@ def sweep_of(
     results: Path, seeds: range, *more: str, task: str | None = None, workers: int = 2, **options: Any
 ) -> list[dict[str, Any]]:
     """Configurations of one run a seed; `task` of `tests.bad_tasks` with its `options` in place of Gramacy (1D)."""
-    base = tiny_config(results, "gramacy1", "sal_hr", f"benchmark.total={TOTAL}", f"workers={workers}", *more)
+    base = copy.deepcopy(_composed(more)) | {"results": str(results), "workers": workers}
     configs = []
     for seed in seeds:
         config = {**base, "seed": seed, "benchmark": dict(base["benchmark"])}
@@ -28,6 +30,11 @@ def sweep_of(
             config["benchmark"] |= {"_target_": f"tests.bad_tasks.{task}"} | options
         configs.append(config)
     return configs
+
+
+@functools.cache
+def _composed(more: tuple[str, ...]) -> dict[str, Any]:
+    return tiny_config(Path("results"), "gramacy1", "sal_hr", f"benchmark.total={TOTAL}", *more)
 
 
 def comparable(config: dict[str, Any]) -> list[str]:
