@@ -12,9 +12,8 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import outcomes
-from scorebo.launch.sweep import Sweep, sweeps_in
+from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.store.identity import identity_nodes, node_name, run_id
-from scorebo.store.resume import RUN_DIGITS
 from scorebo.store.stored_config import read_config
 
 # Similar runs that are read for one kind; more would hardly change the mean.
@@ -48,7 +47,10 @@ class Stored:
 
     def __init__(self, results: Path) -> None:
         self.results = results
-        self._sweeps: list[Sweep] = sweeps_in(results)
+        self._noted: dict[str, list[tuple[Sweep, SweepRun]]] = {}
+        for sweep in sweeps_in(results):
+            for run in sweep.runs:
+                self._noted.setdefault(run.key, []).append((sweep, run))
 
     def cost(self, config: Mapping[str, Any]) -> Cost | None:
         """The median over some similar runs, which may have another seed and another budget; None without any."""
@@ -75,13 +77,9 @@ class Stored:
         return [sum(map(float, _NUMBER.findall(text))) for text in phases if b'"fit"' in text]
 
     def _memory(self, key: str) -> list[float]:
-        found = []
-        for sweep in self._sweeps:
-            for run in sweep.runs:
-                if run.run_id[:RUN_DIGITS] == key:
-                    peak = outcomes.read_note(sweep, run).get("peak_memory_mb")
-                    found += [float(peak)] if peak else []
-        return found
+        """What the workers of sweeps noted about a run."""
+        peaks = [outcomes.read_note(sweep, run).get("peak_memory_mb") for sweep, run in self._noted.get(key, [])]
+        return [float(peak) for peak in peaks if peak]
 
 
 def _models(config: Mapping[str, Any]) -> int:
