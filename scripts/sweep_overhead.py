@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,8 +25,8 @@ from scorebo.store import RunStore
 SMALL = ["mcmc.warmup=10", "mcmc.thinning=1", "mcmc.num_sets=3", "optimizer.raw_samples=32", "optimizer.restarts=2"]
 
 
-def overhead(folder: Path, runs: int, workers: int) -> tuple[float, float]:
-    """Seconds of a sweep of `runs` runs, and those of its busiest worker's share of the runs themselves."""
+def overhead(folder: Path, runs: int, workers: int) -> tuple[float, float, float]:
+    """Seconds of a sweep of `runs` runs, the runs' own, shared by the workers, and those of loading the libraries."""
     settings = ["benchmark=gramacy1", "acquisition=random", "benchmark.total=4", *SMALL, f"results={folder}"]
     command = [sys.executable, "-m", "scorebo", "sweep", *settings, f"seed=range(1,{runs + 1})", f"workers={workers}"]
     began = time.time()  # of this machine, as are the times of its files
@@ -38,14 +39,8 @@ def overhead(folder: Path, runs: int, workers: int) -> tuple[float, float]:
     while sweep.alive and time.monotonic() < until:
         time.sleep(0.01)
     own = sum(read_note(sweep, run)["seconds"] for run in sweep.runs)
-    return whole, own / workers
-
-
-def loading_seconds() -> float:
-    """Seconds that a process takes to load what a run needs."""
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import scorebo.loop"], check=True)
-    return time.perf_counter() - began
+    (loading,) = re.findall(r"libraries loaded in ([\d.]+) s", (sweep.folder / "pool.log").read_text())
+    return whole, own / workers, float(loading)
 
 
 def make_runs(folder: Path, runs: int, records: int) -> None:
@@ -89,8 +84,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         for runs in options.runs:
-            loading = loading_seconds()
-            whole, own = overhead(Path(name, f"sweep-{runs}"), runs, options.workers)
+            whole, own, loading = overhead(Path(name, f"sweep-{runs}"), runs, options.workers)
             limit = 2.0 + 0.05 * runs
             rest = whole - own - loading
             print(

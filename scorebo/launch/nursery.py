@@ -18,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from scorebo.launch.sweep import Sweep
@@ -54,8 +55,10 @@ def main() -> None:
     """The nursery of a sweep: its folder, and the descriptor that requests come from."""
     sweep = Sweep(Path(sys.argv[1]))
     sys.path.insert(0, sweep.about["cwd"])
+    began = time.perf_counter()
     import scorebo.loop  # noqa: F401 - what is loaded here, no worker has to load
 
+    print(f"libraries loaded in {time.perf_counter() - began:.2f} s", file=sys.stderr, flush=True)
     children: dict[int, socket.socket] = {}
     # Signals wake the selector, which otherwise waits for requests only.
     wake, waker = socket.socketpair()
