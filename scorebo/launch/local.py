@@ -73,6 +73,10 @@ class Worker:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has died, which reading tells as well
             self._line.sendall(f"{index}\n".encode())
 
+    def has_begun(self, process: int) -> None:
+        """It is there, and its first run begins only now."""
+        self.process, self._began = process, time.monotonic()
+
     def answers(self) -> list[str]:
         """What it, or the nursery about it, says; at the end of all words, "ended ?"."""
         try:
@@ -83,8 +87,8 @@ class Worker:
         return [line.decode() for line in lines] + ([] if received else ["ended ?"])
 
     def minutes(self) -> float:
-        """Time its run has taken so far."""
-        return (time.monotonic() - self._began) / 60.0
+        """Time its run has taken so far; none before the worker is there."""
+        return 0.0 if self.process is None else (time.monotonic() - self._began) / 60.0
 
     def kill(self) -> None:
         """End it, with whatever its task has started."""
@@ -160,7 +164,7 @@ class Pool:
         for answer in worker.answers():
             word, _, number = answer.partition(" ")
             if word == "began":
-                worker.process = int(number)
+                worker.has_begun(int(number))
             elif word == "ended":
                 self._stop(worker, f"its process {_describe_end(number)}")
                 return

@@ -3,9 +3,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from sweeps import TOTAL, assert_finished_once, reasons, sweep_of, undisturbed, until
+from sweeps import TOTAL, assert_finished_once, sweep_of, undisturbed, until
 
 from scorebo.launch.display import wait
+from scorebo.launch.outcomes import read_note
 from scorebo.launch.status import survey
 from scorebo.launch.submit import cancel, retry, submit
 from scorebo.store import RunStore
@@ -20,81 +21,59 @@ def expected(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_worker_killed_at_every_iteration_in_turn(tmp_path, expected):
-    """Seven runs, each of which kills its worker at another iteration; then all are submitted again."""
-    (tmp_path / "graves").mkdir()
-    results = tmp_path / "results"
-    configs = sweep_of(results, SEEDS, task="Mortal", grave=str(tmp_path / "graves"))
-    state = wait(results, submit(configs, []).name)
-    assert len(state.of("failed")) == len(SEEDS)
-    assert all("killed by SIGKILL" in reason for reason in reasons(state))
-    assert [run.iteration for run in state.runs] == [seed - 1 for seed in SEEDS]
-    (again,) = retry(state.of("failed"), results, {}, [])
-    assert {run.state for run in wait(results, again.name).runs} == {"finished"}
-    assert_finished_once(configs, expected)
-
-
-@pytest.mark.slow
-def test_tasks_that_raise_or_hang_are_explained_and_go_on(tmp_path, expected):
-    bed, fault, results = tmp_path / "bed", tmp_path / "fault", tmp_path / "results"
+def test_a_worker_killed_at_every_iteration_in_turn_and_tasks_that_raise_or_hang(tmp_path, expected):
+    """Seven runs that kill their worker, each at another iteration, one that raises, one that hangs; then all again."""
+    bed, fault, graves, results = (tmp_path / name for name in ("bed", "fault", "graves", "results"))
     bed.touch()
     fault.touch()
+    graves.mkdir()
+    limit = "launcher.minutes=0.2"
+    mortal = sweep_of(results, SEEDS, limit, task="Mortal", grave=str(graves))
     configs = [
-        *sweep_of(results, range(1, 2), "launcher.minutes=0.2", task="Sleepy", bed=str(bed)),
-        *sweep_of(results, range(2, 3), "launcher.minutes=0.2", task="Breakable", fault=str(fault)),
-        *sweep_of(results, range(3, 4), "launcher.minutes=0.2"),
+        *sweep_of(results, range(1, 2), limit, task="Sleepy", bed=str(bed)),
+        *sweep_of(results, range(2, 3), limit, task="Breakable", fault=str(fault)),
+        *sweep_of(results, range(3, 4), limit),
+        *mortal,
     ]
     state = wait(results, submit(configs, []).name)
-    asleep, broken, good = state.runs
-    assert (asleep.state, broken.state, good.state) == ("failed", "failed", "finished")
+    asleep, broken, good, *killed = state.runs
+    assert {run.state for run in (asleep, broken, *killed)} == {"failed"}
+    assert good.state == "finished"
     assert "time limit" in asleep.reason
     assert asleep.iteration == broken.iteration == 3
     assert "the machine is on fire" in broken.reason
     assert "the machine is on fire" in broken.log_tail
     assert Path(broken.log).exists()
+    assert all("killed by SIGKILL" in run.reason for run in killed)
+    assert [run.iteration for run in killed] == [seed - 1 for seed in SEEDS]
     bed.unlink()
     fault.unlink()
-    (again,) = retry(state.of("failed"), results, {"workers": 1}, [])
-    wait(results, again.name)
+    (again,) = retry(state.of("failed"), results, {"launcher": {"minutes": None}}, [])
+    assert {run.state for run in wait(results, again.name).runs} == {"finished"}
     assert_finished_once(configs, expected)
 
 
 @pytest.mark.slow
-def test_two_sweeps_at_once_one_of_them_cancelled(tmp_path, expected):
-    """The second waits for the runs that the first has; when the first is cancelled, it takes them over."""
-    bed, results = tmp_path / "bed", tmp_path / "results"
-    bed.touch()
-    configs = sweep_of(results, range(1, 3), task="Sleepy", bed=str(bed))
-    first = submit(configs, [])
-    until(lambda: [run.iteration for run in survey(results).of("running")] == [3, 3])
-    second = submit(configs, [])
-    until(lambda: len(list((second.folder / "outcomes").iterdir())) == 2)
-    cancel(first)
-    assert not first.alive
-    until(lambda: len(survey(results).of("running")) == 2)
-    bed.unlink()
-    assert {run.state for run in wait(results, second.name).runs} == {"finished"}
-    assert_finished_once(configs, expected)
-
-
-@pytest.mark.slow
-def test_a_pool_that_is_killed_leaves_lost_runs_which_are_told_and_retried(tmp_path, expected):
+def test_two_sweeps_at_once_one_cancelled_and_the_other_s_pool_killed(tmp_path, expected):
+    """The second waits for the run that the first has, and takes it over; its workers outlive its pool."""
     bed, results = tmp_path / "bed", tmp_path / "results"
     bed.touch()
     configs = sweep_of(results, range(1, 3), task="Sleepy", bed=str(bed), workers=1)
-    sweep = submit(configs, [])
-    until(lambda: len(survey(results).of("running")) == 1)
+    first = submit(configs, [])
+    until(lambda: [run.iteration for run in survey(results).of("running")] == [3], 120)
     assert len(survey(results).of("queued")) == 1
-    for process in _group_of(sweep):
+    second = submit([{**config, "workers": 2} for config in configs], [])
+    until(lambda: [run.iteration for run in survey(results).of("running")] == [3, 3], 120)
+    until(lambda: read_note(second, second.runs[0]).get("state") == "busy")
+    cancel(first)
+    assert not first.alive
+    until(lambda: read_note(second, second.runs[0]).get("state") == "started")
+    until(lambda: len(survey(results).of("running")) == 2)
+    for process in _group_of(second):
         os.kill(process, signal.SIGKILL)
-    until(lambda: not sweep.alive)
+    until(lambda: not second.alive)
     bed.unlink()
-    # The worker, which nobody killed, finishes the run it is at.
     until(lambda: not survey(results).of("running"))
-    assert [run.state for run in survey(results).runs] == ["finished", "lost"]
-    assert "process ended" in survey(results).of("lost")[0].reason
-    (again,) = retry(survey(results).of("lost"), results, {}, [])
-    wait(results, again.name)
     assert_finished_once(configs, expected)
 
 
