@@ -75,6 +75,9 @@ AccountingStoragePort={ports[2]}
 # Of a munge that is not in the usual place.
 AccountingStoragePass={run}/munge.socket
 JobAcctGatherType=jobacct_gather/linux
+# Memory is looked at every second, and a job that takes more than it asked for is killed.
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
 PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=20
 PartitionName=urgent Nodes=ALL Default=NO MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF

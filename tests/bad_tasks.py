@@ -137,3 +137,18 @@ class Breakable(Gramacy1):
         if index == 4 and self.fault.exists():
             raise RuntimeError("the machine is on fire")
         return super().observe(x, seed, index)
+
+
+class Greedy(Gramacy1):
+    """Gramacy (1D) that takes two gigabytes at observation 4 as long as the file `purse` is there."""
+
+    def __init__(self, purse, **settings):
+        super().__init__(**settings)
+        self.purse = Path(purse)
+
+    def observe(self, x, seed, index):
+        if index == 4 and self.purse.exists():
+            taken = b"x" * 2**31
+            time.sleep(30)
+            del taken
+        return super().observe(x, seed, index)

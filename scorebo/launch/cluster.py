@@ -6,12 +6,15 @@ finished its run.
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterable
 from functools import cached_property
+from pathlib import Path
 
 from scorebo.launch.sweep import Sweep
 
@@ -32,6 +35,10 @@ _LIVE = (
     *("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED", "SIGNALING"),
     *("REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "STAGE_OUT"),
 )
+
+
+# What SLURM writes at the end of a job's log; not every cluster accounts for it.
+_MEMORY = re.compile(rb"exceeded memory limit|oom[-_ ]kill|out.of.memory", re.IGNORECASE)
 
 
 class Cluster:
@@ -61,6 +68,8 @@ class Cluster:
         job = self.job(sweep, index)
         if job is None:
             return "lost", "it was never submitted: the submission was interrupted"
+        if _MEMORY.search(last_bytes(job_log(sweep, job), 4096)):
+            return "failed", f"{_REASONS['OUT_OF_MEMORY']} (job {job})"
         state, code = self._accounts.get(job, ("", ""))
         if self._queue and job in self._queue and state != "OUT_OF_MEMORY":
             state = self._queue[job]  # the accounting lags by seconds
@@ -121,6 +130,19 @@ def read_jobs(sweep: Sweep) -> dict[str, list[int]]:
         return json.loads((sweep.folder / "jobs.json").read_bytes())
     except (OSError, ValueError):
         return {}
+
+
+def job_log(sweep: Sweep, job: str) -> Path:
+    """What a job printed outside its runs; SLURM writes there as well."""
+    return sweep.folder / "jobs" / f"{job}_0_log.out"
+
+
+def last_bytes(path: Path, size: int) -> bytes:
+    """The end of a file; none if it cannot be read."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+        return file.read()
+    return b""
 
 
 def ask(*command: str) -> str:

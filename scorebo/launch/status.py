@@ -17,7 +17,7 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import outcomes
-from scorebo.launch.cluster import Cluster
+from scorebo.launch.cluster import Cluster, job_log, last_bytes
 from scorebo.launch.sweep import SWEEPS, Sweep, SweepRun, is_locked, sweeps_in
 from scorebo.launch.verified import Verified
 from scorebo.store import find_runs
@@ -118,7 +118,7 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
 
 def last_lines(log: Path, count: int = LOG_LINES) -> str:
     """The end of a log; empty if there is none."""
-    lines = _tail(log, 8192).decode(errors="replace").splitlines()
+    lines = last_bytes(log, 8192).decode(errors="replace").splitlines()
     return "\n".join(line for line in lines[-count:])
 
 
@@ -155,8 +155,7 @@ def _judge(
         told = outcomes.read_note(sweep, run)
         if told.get("state") == outcomes.BUSY:
             continue  # it was in the hands of another sweep
-        log = sweep.log(run)
-        path = str(log) if log.exists() else None
+        path = _log(sweep, index, cluster)
         if told.get("state") == outcomes.FAILED:
             return "failed", told.get("reason"), path
         if sweep.cancelled:
@@ -167,6 +166,13 @@ def _judge(
         return "lost", "the sweep's process ended without it", path
     stopped = f"stopped at iteration {status.iteration}; the same command goes on from there"
     return "lost", stopped if status.iteration else "never started", None
+
+
+def _log(sweep: Sweep, index: int, cluster: Cluster) -> str | None:
+    """What there is to read about a run: what it printed, or else its job."""
+    job = cluster.job(sweep, index)
+    logs = [sweep.log(sweep.runs[index])] + ([job_log(sweep, job)] if job else [])
+    return next((str(log) for log in logs if log.exists() and log.stat().st_size), None)
 
 
 def _is_pending(sweep: Sweep, index: int, cluster: Cluster) -> bool:
@@ -180,7 +186,7 @@ def _pace(status: RunStatus, folder: Path, clock: float | None) -> None:
     """Seconds an iteration by the run's own stopwatch, and since its last record by the file system's clock alone."""
     spent = [
         sum(map(float, _NUMBER.findall(phases)))
-        for phases in _SECONDS.findall(_tail(folder / "records.jsonl", _TAIL_BYTES))
+        for phases in _SECONDS.findall(last_bytes(folder / "records.jsonl", _TAIL_BYTES))
         if b'"fit"' in phases  # the initial design says nothing about what follows
     ]
     if spent:
@@ -199,13 +205,6 @@ def _file_time(results: Path) -> float | None:
         path.touch()
         return path.stat().st_mtime
     return None
-
-
-def _tail(path: Path, size: int) -> bytes:
-    with contextlib.suppress(OSError), open(path, "rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - size))
-        return file.read()
-    return b""
 
 
 def _without_sweep(folder: str) -> SweepRun:

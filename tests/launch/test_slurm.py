@@ -97,24 +97,29 @@ def test_twenty_runs_in_arrays_that_the_cluster_allows(results, expected):
     assert all(len(sessions(config)) == 1 for config in configs)
 
 
-def test_killed_and_raising_runs_are_failed_whatever_slurm_says(results, expected, tmp_path):
+def test_killed_and_raising_runs_and_those_out_of_memory_are_failed_whatever_slurm_says(results, expected, tmp_path):
     (tmp_path / "graves").mkdir()
-    fault = tmp_path / "fault"
+    fault, purse = tmp_path / "fault", tmp_path / "purse"
     fault.touch()
+    purse.touch()
     configs = [
+        *sweep_of(results, range(4, 5), *SLURM, task="Greedy", purse=str(purse)),
         *sweep_of(results, range(3, 4), *SLURM, task="Mortal", grave=str(tmp_path / "graves")),
         *sweep_of(results, range(2, 3), *SLURM, task="Breakable", fault=str(fault)),
         *sweep_of(results, range(1, 2), *SLURM),
     ]
     state = wait(results, submit(configs, []).name)
-    killed, broken, good = state.runs
-    assert (killed.state, broken.state, good.state) == ("failed", "failed", "finished")
+    greedy, killed, broken, _ = state.runs
+    assert [run.state for run in state.runs] == ["failed", "failed", "failed", "finished"]
+    assert "out of memory" in greedy.reason
+    assert "memory limit" in greedy.log_tail
     assert "signal 9" in killed.reason
     assert killed.iteration == 2
     assert "the machine is on fire" in broken.reason
     assert "the machine is on fire" in broken.log_tail
     fault.unlink()
-    (again,) = retry(state.of("failed"), results, {"launcher": {"runs_per_job": 2}}, [])
+    purse.unlink()
+    (again,) = retry(state.of("failed"), results, {"launcher": {"runs_per_job": 3}}, [])
     assert len(read_jobs(again)) == 1
     wait(results, again.name)
     assert_finished_once(configs, expected)
