@@ -7,7 +7,6 @@ finished its run.
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
 import os
 import re
@@ -42,19 +41,12 @@ _MEMORY = re.compile(rb"exceeded memory limit|oom[-_ ]kill|out.of.memory", re.IG
 
 
 class Cluster:
-    """SLURM, asked once a survey, and only if one of `sweeps` needs it; and which local pools are alive."""
+    """SLURM, asked once a survey, and only if one of `sweeps` needs it."""
 
     def __init__(self, sweeps: Iterable[Sweep]) -> None:
         self._sweeps = list(sweeps)
         self._jobs: dict[str, dict[int, str]] = {}
-        self._alive: dict[str, bool] = {}
         self.notes: list[str] = []
-
-    def alive(self, sweep: Sweep) -> bool:
-        """Whether the pool of a local sweep lives."""
-        if sweep.name not in self._alive:
-            self._alive[sweep.name] = sweep.alive
-        return self._alive[sweep.name]
 
     def has(self, sweep: Sweep, index: int) -> bool:
         """Whether a job that is to do the run is queued or running; yes as well if SLURM does not answer."""
@@ -88,9 +80,9 @@ class Cluster:
 
     @cached_property
     def _queue(self) -> dict[str, str] | None:
-        """The state of this user's jobs that wait, run, or ended lately; None if SLURM does not answer."""
-        options = ("--noheader", "--array", "--states=all", f"--user={getpass.getuser()}", "--format=%i %T")
-        output = self._ask("squeue", *options)
+        """The state of the jobs that wait, run, or ended lately; None if SLURM does not answer."""
+        users = ",".join(sorted({sweep.about["user"] for sweep in self._sweeps}))
+        output = self._ask("squeue", "--noheader", "--array", "--states=all", f"--user={users}", "--format=%i %T")
         return None if output is None else {line.split()[0]: line.split()[1] for line in output.splitlines()}
 
     @cached_property

@@ -8,9 +8,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
+
+if TYPE_CHECKING:
+    from scorebo.launch.sweep import Sweep
 
 SWEEP_EXAMPLES = """examples:
   scorebo sweep benchmark=gramacy1,higdon acquisition=sal_hr,bald 'seed=range(1,26)'
@@ -101,23 +104,24 @@ def _sweep(options: argparse.Namespace) -> int:
     results = Path(configs[0]["results"])
     print(f"{sweep.name} submitted ({sweep.about['launcher']['name']}): {sweep.folder}")
     print(f"`scorebo status {sweep.name} --results {results}` says how it goes.")
-    return _wait(results, [sweep.name]) if options.wait else 0
+    return _wait(results, [sweep]) if options.wait else 0
 
 
-def _wait(results: Path, names: list[str]) -> int:
-    from scorebo.launch.display import describe, wait
+def _wait(results: Path, sweeps: list[Sweep]) -> int:
+    from scorebo.launch.display import PAUSES, describe, wait
 
     failed = 0
-    for name in names:
-        state = wait(results, name)
+    for sweep in sweeps:
+        state = wait(results, sweep.name, pause=PAUSES[sweep.about["launcher"]["name"]])
         failed += len(state.of("failed", "lost"))
         print(describe(state))
     return 1 if failed else 0
 
 
 def _status(options: argparse.Namespace) -> None:
-    from scorebo.launch.display import describe
+    from scorebo.launch.display import PAUSES, describe
     from scorebo.launch.status import summary, survey
+    from scorebo.launch.sweep import sweeps_in
 
     shown = ""
     while True:
@@ -134,7 +138,7 @@ def _status(options: argparse.Namespace) -> None:
             shown = text
         if not options.watch or not (counts["running"] or counts["queued"]):
             return
-        time.sleep(2.0)
+        time.sleep(max(2.0, *(PAUSES[sweep.about["launcher"]["name"]] for sweep in sweeps_in(options.results))))
 
 
 def _cancel(options: argparse.Namespace) -> None:
@@ -171,7 +175,7 @@ def _retry(options: argparse.Namespace) -> int:
         print(f"{alone} runs were never part of a sweep: give their `scorebo run` command again", file=sys.stderr)
     if not runs:
         print("nothing failed")
-    return _wait(options.results, [sweep.name for sweep in sweeps]) if options.wait else 0
+    return _wait(options.results, sweeps) if options.wait else 0
 
 
 def _launcher_changes(overrides: list[str]) -> dict[str, Any]:

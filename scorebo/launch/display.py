@@ -12,7 +12,8 @@ from tqdm import tqdm
 from scorebo.launch.status import STATES, RunStatus, Survey, summary, survey
 
 _MOST = 20
-_PAUSE = 0.3
+# Seconds between two looks: SLURM's controller has others to answer.
+PAUSES = {"local": 0.3, "slurm": 5.0}
 
 
 def duration(seconds: float) -> str:
@@ -63,8 +64,14 @@ def _trouble(run: RunStatus) -> str:
     return "\n".join(lines)
 
 
-def wait(results: Path, which: str, *, pause: float = _PAUSE) -> Survey:
-    """Show the progress of a sweep until no run of it is queued or running: a bar on a terminal, lines elsewhere."""
+def wait(results: Path, which: str, *, pause: float = PAUSES["local"]) -> Survey:
+    """Show the progress of a sweep until no run of it is queued or running: a bar on a terminal, lines elsewhere.
+
+    Args:
+        results: root of the run folders.
+        which: the sweep's name.
+        pause: seconds between two looks.
+    """
     live = sys.stderr.isatty()
     seen: set[str] = set()
     with tqdm(unit="record", disable=not live, dynamic_ncols=True) as bar:

@@ -23,6 +23,7 @@ from scorebo.launch import outcomes
 from scorebo.launch.nursery import Nursery
 from scorebo.launch.settings import read_settings, usable_cores
 from scorebo.launch.sweep import Sweep
+from scorebo.launch.verified import Verified
 from scorebo.store.atomic import storage_errors
 
 # How often the pool looks whether it was cancelled, or a run it waits for is free, in seconds.
@@ -109,7 +110,10 @@ class Pool:
         self.sweep = sweep
         self.settings: Any = read_settings(sweep.about["launcher"], 1)
         self.workers = sweep.about["workers"] or max(1, usable_cores() // sweep.about["threads"])
-        self.waiting: deque[int] = deque(range(len(sweep.runs)))
+        verified = Verified(sweep.results)
+        finished, _ = verified.finished(run.folder for run in sweep.runs)
+        verified.save()
+        self.waiting = deque(index for index, run in enumerate(sweep.runs) if run.folder not in finished)
         self.busy: dict[int, float] = {}
         self.selector = selectors.DefaultSelector()
         self.idle: list[Worker] = []
@@ -154,10 +158,11 @@ class Pool:
             self.selector.register(worker, selectors.EVENT_READ)
 
     def _already_finished(self, index: int) -> bool:
+        """Also that nothing can be done with it is a reason not to start it."""
         try:
             return self.sweep.store(index).is_finished()
         except InputError as error:
-            outcomes.note(self.sweep, self.sweep.runs[index], outcomes.FAILED, reason=str(error))
+            self._note(index, str(error))
             return True
 
     def _hear(self, worker: Worker) -> None:
@@ -193,11 +198,17 @@ class Pool:
         """End a worker, if it has not, and note why its run did not."""
         self.selector.unregister(worker)
         worker.kill()
+        if worker.process is None:
+            reason = f"no worker could be started, see {self.sweep.folder / 'pool.log'}"
+        if not self._already_finished(worker.index):
+            self._note(worker.index, reason)
+
+    def _note(self, index: int, reason: str) -> None:
+        run = self.sweep.runs[index]
         try:
-            if not self.sweep.store(worker.index).is_finished():
-                outcomes.note(self.sweep, self.sweep.runs[worker.index], outcomes.FAILED, reason=reason)
-        except InputError as error:  # a full disk, a damaged folder: said here, and found by whoever looks at the run
-            print(f"{self.sweep.runs[worker.index].label}: {reason}; {error}", file=sys.stderr, flush=True)
+            outcomes.note(self.sweep, run, outcomes.FAILED, reason=reason)
+        except InputError as error:  # a full disk; the pool goes on with the other runs
+            print(f"{run.label}: {reason}; {error}", file=sys.stderr, flush=True)
 
 
 def _describe_end(code: str) -> str:

@@ -41,7 +41,7 @@ class Nursery:
     def start_worker(self) -> socket.socket:
         """The pool's end of the line to a new worker, which may still be loading."""
         ours, theirs = socket.socketpair()
-        with theirs, contextlib.suppress(BrokenPipeError):  # a nursery that has died closes `theirs`, which tells
+        with theirs, contextlib.suppress(OSError):  # a nursery that has died closes `theirs`, which tells
             socket.send_fds(self._requests, [b"w"], [theirs.fileno()])
         return ours
 

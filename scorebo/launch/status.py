@@ -22,6 +22,7 @@ from scorebo.launch.sweep import SWEEPS, Sweep, SweepRun, is_locked, sweeps_in
 from scorebo.launch.verified import Verified
 from scorebo.store import find_runs
 from scorebo.store.sealed import unseal
+from scorebo.store.stored_config import read_config
 
 STATES = ("finished", "running", "queued", "failed", "lost")
 LOG_LINES = 5
@@ -136,6 +137,9 @@ def _unfinished(
         status.iteration = int(unseal((folder / "checkpoint.json").read_bytes()[:-1])["iteration"])
     if is_locked(folder / "lock"):
         status.state = "running"
+        if status.records is None:  # no sweep knows it
+            with contextlib.suppress(InputError, KeyError):
+                status.records = int(read_config(folder / "config.yaml")["benchmark"]["total"]) + 1
         _pace(status, folder, clock)
     elif problem is not None:
         status.state, status.reason = "failed", problem
@@ -179,7 +183,7 @@ def _is_pending(sweep: Sweep, index: int, cluster: Cluster) -> bool:
     if sweep.about["launcher"]["name"] == "slurm":
         return cluster.has(sweep, index)
     told = outcomes.read_note(sweep, sweep.runs[index]).get("state")
-    return told not in (outcomes.FAILED, outcomes.FINISHED) and cluster.alive(sweep)
+    return told not in (outcomes.FAILED, outcomes.FINISHED) and sweep.alive
 
 
 def _pace(status: RunStatus, folder: Path, clock: float | None) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import getpass
 import itertools
 import json
 import os
@@ -111,6 +112,7 @@ class Sweep:
             "command": list(command),
             "cwd": os.getcwd(),
             "host": socket.gethostname(),
+            "user": getpass.getuser(),
             "python": sys.executable,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),  # for people; never compared with a clock
         }

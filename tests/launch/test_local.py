@@ -93,3 +93,14 @@ def test_finished_runs_are_not_started_again(tmp_path, expected):
     sweep = submit(configs, [])
     assert not sweep.alive
     assert marker.read_bytes() == before
+
+
+def test_libraries_that_do_not_load_are_told(tmp_path, monkeypatch):
+    (tmp_path / "torch.py").write_text("raise ImportError('torch is broken')")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    configs = sweep_of(tmp_path / "results", range(1, 4))
+    sweep = submit(configs, [])
+    state = wait(tmp_path / "results", sweep.name)
+    log = sweep.folder / "pool.log"
+    assert [run.reason for run in state.of("failed")] == [f"no worker could be started, see {log}"] * 3
+    assert "torch is broken" in log.read_text()

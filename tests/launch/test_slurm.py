@@ -25,7 +25,7 @@ SLURM = ("launcher=slurm", "launcher.memory_gb=1", "launcher.minutes=30")
 def why_not() -> str:
     """Why there is no cluster to test on; empty if there is."""
     conf = os.environ.get("SLURM_CONF", "")
-    if not (Path(conf).parents[1] / "run" / "slurmctld.pid").exists():
+    if not conf or not (Path(conf).resolve().parent.parent / "run" / "slurmctld.pid").exists():
         return "no cluster of scripts/slurm_cluster.py: start one and export its SLURM_CONF"
     if shutil.which("scontrol") is None:
         return "SLURM is not installed"
@@ -33,7 +33,9 @@ def why_not() -> str:
     return "" if "is UP" in ping.stdout else "the cluster does not answer"
 
 
-pytestmark = [pytest.mark.slurm, pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")]
+pytestmark = pytest.mark.slurm
+if why_not():
+    pytest.skip(why_not(), allow_module_level=True)
 
 
 @pytest.fixture

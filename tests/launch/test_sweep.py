@@ -7,7 +7,7 @@ from sweeps import sweep_of
 
 from scorebo.cli import main
 from scorebo.errors import InputError
-from scorebo.launch import slurm
+from scorebo.launch import outcomes, slurm
 from scorebo.launch.settings import LocalSettings, SlurmSettings, read_settings
 from scorebo.launch.submit import submit, unfinished
 from scorebo.launch.sweep import Sweep
@@ -146,3 +146,24 @@ def test_retry_changes_only_the_launcher(tmp_path, capsys):
     assert "Unknown option of launcher 'local' 'minuts'" in capsys.readouterr().err
     assert main(["cancel", "--results", str(tmp_path)]) == 0
     assert "nothing is queued or running" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_waiting_ends_with_1_if_a_run_failed(tmp_path, monkeypatch, capsys, fails):
+    def stub(sweep):
+        configs = [sweep.config(index) for index in range(2)]
+        make_run(tmp_path, configs[0], configs[0]["benchmark"]["total"] + 1, finished=True)
+        if fails:
+            outcomes.note(sweep, sweep.runs[1], outcomes.FAILED, reason="the machine is on fire")
+        else:
+            make_run(tmp_path, configs[1], configs[0]["benchmark"]["total"] + 1, finished=True)
+
+    monkeypatch.setattr("scorebo.launch.local.start", stub)
+    assert main(["sweep", *RUN, f"results={tmp_path}", "--wait"]) == int(fails)
+    captured = capsys.readouterr()
+    assert "2 runs, 0 of them finished already" in captured.out
+    assert f"finished {2 - fails}  running 0  queued 0  failed {int(fails)}" in captured.out
+    assert "[2/2] gramacy1 al_lognormal random seed 2" in captured.err
+    if not fails:
+        assert main(["sweep", *RUN, f"results={tmp_path}"]) == 0
+        assert "2 runs, 2 of them finished already" in capsys.readouterr().out
