@@ -10,9 +10,9 @@ from typing import Any
 
 from scorebo.launch.display import duration
 from scorebo.launch.estimate import Cost, costs, kind_of
+from scorebo.launch.folders import SWEEPS
 from scorebo.launch.settings import SlurmSettings, read_settings, usable_cores
 from scorebo.launch.submit import unfinished
-from scorebo.launch.sweep import SWEEPS
 from scorebo.store import RunStore
 from scorebo.store.markers import read_checkpoint
 

@@ -45,6 +45,10 @@ class SlurmSettings:
         """Refuse what cannot be, and fewer cores than the runs have threads."""
         for name in ("minutes", "cpus", "array_parallelism", "runs_per_job", "signal_seconds"):
             check_integer(f"launcher.{name}", getattr(self, name), 1)
+        if self.signal_seconds >= 60 * self.minutes:
+            raise InputError(
+                f"launcher.signal_seconds={self.signal_seconds} must be less than launcher.minutes={self.minutes}."
+            )
         check_number("launcher.memory_gb", self.memory_gb, 0.0, exclusive=True)
         for name in ("partition", "account", "qos", "constraint"):
             value = getattr(self, name)

@@ -18,7 +18,8 @@ from typing import Any
 from scorebo.errors import InputError
 from scorebo.launch import outcomes
 from scorebo.launch.cluster import Cluster, job_log, last_bytes
-from scorebo.launch.sweep import SWEEPS, Sweep, SweepRun, is_locked, sweeps_in
+from scorebo.launch.folders import SWEEPS, is_locked
+from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.launch.verified import Verified
 from scorebo.store import find_runs
 from scorebo.store.sealed import unseal

@@ -11,6 +11,7 @@ from typing import Any
 from scorebo.errors import InputError
 from scorebo.launch import local
 from scorebo.launch.cluster import read_jobs
+from scorebo.launch.folders import SWEEPS
 from scorebo.launch.settings import SlurmSettings, read_settings
 from scorebo.launch.status import RunStatus
 from scorebo.launch.sweep import Sweep
@@ -94,7 +95,7 @@ def retry(
             groups.setdefault(run.sweep, []).append(run.index)
     again = []
     for name, indices in groups.items():
-        old = Sweep(results.resolve() / ".sweeps" / name)
+        old = Sweep(results.resolve() / SWEEPS / name)
         configs = [{**old.config(index), "results": str(results)} for index in indices]
         for config in configs:
             config.update({key: value for key, value in overrides.items() if key != "launcher"})

@@ -15,10 +15,8 @@ Nothing here says that a run is finished: only its own marker in its folder does
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import getpass
-import itertools
 import json
 import os
 import socket
@@ -31,11 +29,11 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
+from scorebo.launch.folders import is_locked, new_folder, read_json, sweep_folders
 from scorebo.store import RunStore, write_atomically
 from scorebo.store.atomic import storage_errors
 from scorebo.store.resume import RUN_DIGITS
 
-SWEEPS = ".sweeps"
 FORMAT = 1
 
 
@@ -82,7 +80,7 @@ class Sweep:
                 raise InputError(f"A sweep has one '{name}': it cannot be swept over.")
         experiment = configs[0].get("experiment") or {}
         results = Path(configs[0]["results"])
-        sweep = cls(_new_folder(results, experiment.get("name", "sweep")))
+        sweep = cls(new_folder(results, experiment.get("name", "sweep")))
         runs, lines, at = [], [], 0
         for config in configs:
             store = RunStore(results, config)
@@ -123,7 +121,7 @@ class Sweep:
     @cached_property
     def about(self) -> dict[str, Any]:
         """What `sweep.json` says."""
-        about = _read_json(self.folder / "sweep.json")
+        about = read_json(self.folder / "sweep.json")
         if about.get("format") != FORMAT:
             raise InputError(
                 f"{self.folder} has format {about.get('format')}; this version of scorebo reads and writes format "
@@ -134,7 +132,7 @@ class Sweep:
     @cached_property
     def runs(self) -> list[SweepRun]:
         """Every run, in the order of submission."""
-        return [SweepRun(**run) for run in _read_json(self.folder / "runs.json")]
+        return [SweepRun(**run) for run in read_json(self.folder / "runs.json")]
 
     def config(self, index: int) -> dict[str, Any]:
         """The frozen configuration of a run, with the results where they are now."""
@@ -172,31 +170,9 @@ class Sweep:
         return is_locked(self.folder / "lock")
 
 
-def is_locked(path: Path) -> bool:
-    """Whether someone holds the lock on `path`; asked of the file system, so that no clock or process id is needed."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
 def sweeps_in(results: Path, which: str | None = None) -> list[Sweep]:
     """The sweeps of a results folder, oldest first; `which`: those of an experiment, or the one of that name."""
-    folder = results / SWEEPS
-    numbered = []
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        for path in folder.iterdir():
-            number = path.name.rpartition("-")[2]
-            if number.isdecimal() and (path / "sweep.json").exists():
-                numbered.append((int(number), path))
-    sweeps = [Sweep(path) for _, path in sorted(numbered)]
+    sweeps = [Sweep(path) for path in sweep_folders(results)]
     if which is None:
         return sweeps
     chosen = [sweep for sweep in sweeps if which in (sweep.name, sweep.about["experiment"])]
@@ -205,33 +181,3 @@ def sweeps_in(results: Path, which: str | None = None) -> list[Sweep]:
         there = f"There are {', '.join(sorted(known))}." if known else "None was submitted there."
         raise InputError(f"No sweep or experiment '{which}' in {results}. {there}")
     return chosen
-
-
-def _new_folder(results: Path, name: str) -> Path:
-    """`<name>-<n>` with the next number of all sweeps; safe with another submission at the same time."""
-    parent = results / SWEEPS
-    with storage_errors(parent):
-        if results.exists() and not results.is_dir():
-            raise InputError(f"The results folder {results} is a file. Choose another with results=DIR.")
-        parent.mkdir(parents=True, exist_ok=True)
-        endings = [path.name.rpartition("-")[2] for path in parent.iterdir()]
-        last = max((int(ending) for ending in endings if ending.isdecimal()), default=0)
-        for number in itertools.count(last + 1):
-            folder = parent / f"{name}-{number}"
-            try:
-                folder.mkdir()
-            except FileExistsError:
-                continue
-            (folder / "logs").mkdir()
-            (folder / "outcomes").mkdir()
-            return folder.resolve()
-    raise AssertionError  # the count does not end
-
-
-def _read_json(path: Path) -> Any:
-    with storage_errors(path, "read"):
-        data = path.read_bytes()
-    try:
-        return json.loads(data)
-    except ValueError as error:
-        raise InputError(f"{path} is damaged: {error}. Move its folder away; the runs themselves stay.") from error

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from scorebo.errors import InputError
-from scorebo.launch.sweep import SWEEPS
+from scorebo.launch.folders import SWEEPS
 from scorebo.store import write_atomically
 from scorebo.store.markers import finished_run, is_finished
 
