@@ -6,15 +6,14 @@ finished its run.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
+from scorebo.launch.pace import last_bytes
 from scorebo.launch.sweep import Sweep
 
 _SECONDS = 20
@@ -127,14 +126,6 @@ def read_jobs(sweep: Sweep) -> dict[str, list[int]]:
 def job_log(sweep: Sweep, job: str) -> Path:
     """What a job printed outside its runs; SLURM writes there as well."""
     return sweep.folder / "jobs" / f"{job}_0_log.out"
-
-
-def last_bytes(path: Path, size: int) -> bytes:
-    """The end of a file; none if it cannot be read."""
-    with contextlib.suppress(OSError), open(path, "rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - size))
-        return file.read()
-    return b""
 
 
 def ask(*command: str) -> str:

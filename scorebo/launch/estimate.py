@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +11,13 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import outcomes
+from scorebo.launch.pace import iteration_seconds
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.store.identity import identity_nodes, node_name, run_id
 from scorebo.store.stored_config import read_config
 
 # Similar runs that are read for one kind; more would hardly change the mean.
 _ENOUGH = 5
-_PHASES = re.compile(rb'"seconds":\{([^}]*)\}')
-_NUMBER = re.compile(rb":([0-9.eE+-]+)")
 
 
 @dataclass(frozen=True)
@@ -71,10 +69,9 @@ class Stored:
             nodes["benchmark"] = {**nodes["benchmark"], "total": config["benchmark"]["total"]}
             if run_id({**nodes, "seed": config["seed"]}) != run_id(config):
                 return []
-            phases = _PHASES.findall((path / "records.jsonl").read_bytes())
+            return iteration_seconds((path / "records.jsonl").read_bytes())
         except (InputError, OSError):
             return []
-        return [sum(map(float, _NUMBER.findall(text))) for text in phases if b'"fit"' in text]
 
     def _memory(self, key: str) -> list[float]:
         """What the workers of sweeps noted about a run."""

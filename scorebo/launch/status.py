@@ -8,8 +8,6 @@ No clock of another machine is asked.
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,8 +15,9 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import outcomes
-from scorebo.launch.cluster import Cluster, job_log, last_bytes
-from scorebo.launch.folders import SWEEPS, is_locked
+from scorebo.launch.cluster import Cluster, job_log
+from scorebo.launch.folders import is_locked
+from scorebo.launch.pace import file_time, last_bytes, seconds_per_iteration, seconds_since_record
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.launch.verified import Verified
 from scorebo.store import find_runs
@@ -27,10 +26,6 @@ from scorebo.store.stored_config import read_config
 
 STATES = ("finished", "running", "queued", "failed", "lost")
 LOG_LINES = 5
-# Enough for some records; the last few tell the pace.
-_TAIL_BYTES = 1 << 16
-_SECONDS = re.compile(rb'"seconds":\{([^}]*)\}')
-_NUMBER = re.compile(rb":([0-9.eE+-]+)")
 
 
 @dataclass
@@ -96,7 +91,7 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
     verified = Verified(results)
     finished, problems = verified.finished(asked)
     cluster = Cluster(sweep for sweep in everything if sweep.about["launcher"]["name"] == "slurm")
-    clock = _file_time(results)
+    now = file_time(results)
     runs = []
     for folder, run in asked.items():
         status = RunStatus(run.run_id, run.label, folder, "finished", run.records, run.records or None)
@@ -104,7 +99,7 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
         if where:
             status.sweep, status.index = where[-1][0].name, where[-1][1]
         if folder not in finished:
-            _unfinished(status, results / folder, where, problems.get(folder), cluster, clock)
+            _unfinished(status, results / folder, where, problems.get(folder), cluster, now)
             if tails and status.state == "failed" and status.log:
                 status.log_tail = last_lines(Path(status.log))
         runs.append(status)
@@ -130,7 +125,7 @@ def _unfinished(
     where: Sequence[tuple[Sweep, int]],
     problem: str | None,
     cluster: Cluster,
-    clock: float | None,
+    now: float | None,
 ) -> None:
     """Fill in the state of a run that is not finished, and how far it is."""
     status.iteration = 0
@@ -141,7 +136,7 @@ def _unfinished(
         if status.records is None:  # no sweep knows it
             with contextlib.suppress(InputError, KeyError):
                 status.records = int(read_config(folder / "config.yaml")["benchmark"]["total"]) + 1
-        _pace(status, folder, clock)
+        _pace(status, folder, now)
     elif problem is not None:
         status.state, status.reason = "failed", problem
     else:
@@ -187,29 +182,12 @@ def _is_pending(sweep: Sweep, index: int, cluster: Cluster) -> bool:
     return told not in (outcomes.FAILED, outcomes.FINISHED) and sweep.alive
 
 
-def _pace(status: RunStatus, folder: Path, clock: float | None) -> None:
-    """Seconds an iteration by the run's own stopwatch, and since its last record by the file system's clock alone."""
-    spent = [
-        sum(map(float, _NUMBER.findall(phases)))
-        for phases in _SECONDS.findall(last_bytes(folder / "records.jsonl", _TAIL_BYTES))
-        if b'"fit"' in phases  # the initial design says nothing about what follows
-    ]
-    if spent:
-        status.seconds_per_iteration = sum(spent[-3:]) / len(spent[-3:])
-        if status.records is not None:
-            status.seconds_left = max(0, status.records - status.iteration) * status.seconds_per_iteration
-    if clock is not None:
-        with contextlib.suppress(OSError):
-            status.seconds_since_record = max(0.0, clock - os.stat(folder / "checkpoint.json").st_mtime)
-
-
-def _file_time(results: Path) -> float | None:
-    """What the file system that holds the results takes for now; None if nothing can be written there."""
-    path = results / SWEEPS / ".now"
-    with contextlib.suppress(OSError):
-        path.touch()
-        return path.stat().st_mtime
-    return None
+def _pace(status: RunStatus, folder: Path, now: float | None) -> None:
+    """How fast a running run is, and how long it still takes."""
+    status.seconds_since_record = seconds_since_record(folder, now)
+    status.seconds_per_iteration = seconds_per_iteration(folder)
+    if status.records is not None and status.seconds_per_iteration is not None:
+        status.seconds_left = max(0, status.records - status.iteration) * status.seconds_per_iteration
 
 
 def _without_sweep(folder: str) -> SweepRun:
