@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scorebo.errors import InputError
+from scorebo.launch.commands import add_commands
 
 PLURALS = {
     "benchmarks": "benchmark",
@@ -23,7 +24,9 @@ RUN_EXAMPLES = """examples:
   scorebo run benchmark=ishigami acquisition=bald model=al_lognormal_no_outputscale
   scorebo run benchmark=branin_al acquisition=sal_ws benchmark.total=20 mcmc.warmup=64 mcmc.num_sets=8 results=/tmp/runs
   scorebo run --config-dir my_configs benchmark=my_task acquisition=my_acquisition
+  scorebo run -m benchmark=gramacy1 acquisition=bald,sal_hr seed=1,2 hydra/launcher=submitit_slurm
 
+With -m first, Hydra's own multirun and launchers do the runs (also as `python -m scorebo -m …`); see `scorebo sweep`.
 The same command again skips a finished run and resumes an unfinished one.
 settings changed most: results, seed, threads, benchmark.initial, benchmark.total, benchmark.noise_std, mcmc.warmup,
 mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features"""
@@ -60,7 +63,13 @@ LIST_EXAMPLES = """examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 0 when done, 2 with one message for what the user can put right."""
+    """Run the command; 0 when done, 1 if a run it waited for failed, 2 with one message for the user's mistake."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if "-m" in given[:2] or "--multirun" in given[:2]:
+        from scorebo.multirun import main as multirun
+
+        multirun(given[1:] if given[0] == "run" else given)  # Hydra reports by itself
+        return 0
     parser = _parser()
     options, rest = parser.parse_known_args(arguments)
     # argparse takes positional arguments in one piece only; those after an option come back unread.
@@ -97,6 +106,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     run.add_argument("--quiet", action="store_true", help="no progress")
     run.set_defaults(command=_run)
+
+    add_commands(add)
 
     collect = add("collect", "Gather the records of all runs in one tidy table.", COLLECT_EXAMPLES)
     collect.add_argument("results", type=Path, metavar="DIR", help="root of the run folders")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from benchmarks.base import Benchmark
     from scorebo.gp import Surrogate
 
-GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment")
+GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment", "launcher")
 TOP_LEVEL = (
     *("benchmark", "model", "mcmc", "acquisition", "experiment", "optimizer"),
     *("seed", "scale", "results", "threads", "launcher", "workers"),
@@ -28,6 +28,7 @@ TOP_LEVEL = (
 LEAST = {
     "seed": 0,
     "threads": 1,
+    "workers": 1,
     "mcmc.warmup": 1,
     "mcmc.thinning": 1,
     "mcmc.num_sets": 1,
@@ -40,7 +41,7 @@ LEAST = {
     "optimizer.restarts": 1,
     "optimizer.maxiter": 1,
 }
-OPTIONAL = ("mcmc.num_optima", "mcmc.num_features", "mcmc.transitions", "mcmc.refresh_every")
+OPTIONAL = ("workers", "mcmc.num_optima", "mcmc.num_features", "mcmc.transitions", "mcmc.refresh_every")
 SAMPLER_SETTINGS = (
     *("sampler", "warmup", "thinning", "num_sets", "max_tree_depth", "target_acceptance"),
     *("transitions", "refresh_every", "refresh_fraction"),
@@ -121,9 +122,13 @@ def hydra_compose(overrides: Sequence[str], config_dir: Path | None) -> DictConf
     search = [] if config_dir is None else [f"hydra.searchpath=['file://{config_dir.resolve()}']"]
     with _hydra():
         config = compose("config", overrides=overrides + search, return_hydra_config=True)
-    choices = config.hydra.runtime.choices
+    return without_hydra(config, config.hydra.runtime.choices)
+
+
+def without_hydra(config: DictConfig, choices: Mapping[str, str]) -> DictConfig:
+    """The configuration itself without Hydra's own node, those nodes named that are to be, after the files chosen."""
     OmegaConf.set_struct(config, False)
-    del config["hydra"]
+    config.pop("hydra", None)
     for group in NAMED:
         if isinstance(config.get(group), DictConfig) and "name" not in config[group]:
             config[group].name = choices[group]

@@ -12,9 +12,10 @@ def limit_threads(threads: int) -> None:
     """Set the number of threads of this process and of those it starts; call it before numpy or torch load."""
     for variable in VARIABLES:
         os.environ[variable] = str(threads)
-    if "torch" in sys.modules:
-        # Too late for the variables: torch itself can still be told, and BLAS through threadpoolctl.
+    if "numpy" in sys.modules:
+        # Too late for the variables: BLAS can still be told through threadpoolctl, and torch itself.
         from threadpoolctl import threadpool_limits
 
-        sys.modules["torch"].set_num_threads(threads)
         threadpool_limits(threads)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)

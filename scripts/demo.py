@@ -12,12 +12,11 @@ import sys
 import time
 from pathlib import Path
 
-from tqdm import tqdm
-
 from scorebo.errors import InputError, check_integer
 from scorebo.experiments import sweep_configs
-from scorebo.launch import Progress, run_all
-from scorebo.store import RunStore, read_records, run_id
+from scorebo.launch.display import describe, wait
+from scorebo.launch.submit import cancel, submit, unfinished
+from scorebo.store import run_id
 
 
 def main() -> int:
@@ -32,44 +31,32 @@ def main() -> int:
 
     try:
         check_integer("--workers", options.workers, 1)
-        configs = sweep_configs([f"experiment={options.experiment}", f"results={results}", *options.overrides])
+        own = [f"experiment={options.experiment}", f"results={results}", f"workers={options.workers}"]
+        configs = sweep_configs([*own, *options.overrides])
     except InputError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2
     began = time.perf_counter()
-    failures = [failure for failure in run_with_progress(configs, options.workers) if failure is not None]
-    for failure in failures:
-        print(f"A run failed: {failure}", file=sys.stderr)
-    if failures:
+    if not run(configs):
         return 1
     print(f"\n{len(configs)} runs in {time.perf_counter() - began:.0f} s.\n")
     report(results, configs)
     return 0
 
 
-def run_with_progress(configs: list[dict], workers: int) -> list[BaseException | None]:
-    """Run all; one bar over all records on a terminal, a line per finished run elsewhere."""
-    labels = [f"{c['benchmark']['name']} {c['acquisition']['name']} seed {c['seed']}" for c in configs]
-    total = sum(config["benchmark"]["total"] + 1 for config in configs)
-    stores = [RunStore(config["results"], config) for config in configs]
-    stored = sum(len(read_records(store.folder / "records.jsonl").records) for store in stores)
-    finished = sum(store.is_finished() for store in stores)
-    live = sys.stderr.isatty()
-    print(f"{len(configs)} runs, {total} records, {stored} of them there already, {workers} processes", file=sys.stderr)
-    with tqdm(total=total, initial=stored, unit="record", disable=not live, dynamic_ncols=True) as bar:
-
-        def show(progress: Progress) -> None:
-            nonlocal finished
-            bar.set_description_str(labels[progress.run])
-            bar.set_postfix_str(progress.summary, refresh=False)
-            bar.update()
-            if progress.iteration == progress.num_records:
-                finished += 1
-                if not live:
-                    line = f"[{finished}/{len(configs)}] {labels[progress.run]}: {progress.summary}"
-                    print(line, file=sys.stderr, flush=True)
-
-        return run_all(configs, workers, show)
+def run(configs: list[dict]) -> bool:
+    """Run what is not finished and show progress; an interrupt stops the runs as well. Whether all are finished."""
+    if not unfinished(configs):
+        return True
+    sweep = submit(configs, sys.argv)
+    try:
+        state = wait(sweep.results, sweep.name)
+    except KeyboardInterrupt:
+        cancel(sweep)
+        raise
+    if state.of("failed", "lost"):
+        print(describe(state), file=sys.stderr)
+    return not state.of("failed", "lost")
 
 
 def report(results: Path, configs: list[dict]) -> None:

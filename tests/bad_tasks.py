@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+from pathlib import Path
+
 import torch
 
+from benchmarks.active_learning import Gramacy1
 from benchmarks.base import Benchmark
 
 
@@ -75,3 +81,74 @@ class RaisesLate(_OneDimensional):
         if len(X) > 1:
             raise MemoryError("too many points")
         return X[:, 0]
+
+
+class Mortal(Gramacy1):
+    """Gramacy (1D) whose process is killed, once, at the iteration that is the seed (the closing one included)."""
+
+    def __init__(self, grave, **settings):
+        super().__init__(**settings)
+        self.grave = Path(grave)
+        self.seed = self.observed = 0
+
+    def observe(self, x, seed, index):
+        self.seed, self.observed = seed, index
+        if index == seed:
+            self.die()
+        return super().observe(x, seed, index)
+
+    @property
+    def maximize(self):
+        """Asked in every iteration with a model, also in the closing one, which observes nothing."""
+        if self.observed == self.total == self.seed - 1:
+            self.die()
+        return False
+
+    def die(self):
+        try:
+            (self.grave / str(self.seed)).touch(exist_ok=False)
+        except FileExistsError:
+            return
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Sleepy(Gramacy1):
+    """Gramacy (1D) that does not come back from observation `at` as long as the file `bed` is there."""
+
+    def __init__(self, bed, at=4, **settings):
+        super().__init__(**settings)
+        self.bed = Path(bed)
+        self.at = at
+
+    def observe(self, x, seed, index):
+        while index == self.at and self.bed.exists():
+            time.sleep(0.05)
+        return super().observe(x, seed, index)
+
+
+class Breakable(Gramacy1):
+    """Gramacy (1D) that raises at observation 4 as long as the file `fault` is there."""
+
+    def __init__(self, fault, **settings):
+        super().__init__(**settings)
+        self.fault = Path(fault)
+
+    def observe(self, x, seed, index):
+        if index == 4 and self.fault.exists():
+            raise RuntimeError("the machine is on fire")
+        return super().observe(x, seed, index)
+
+
+class Greedy(Gramacy1):
+    """Gramacy (1D) that takes two gigabytes at observation 4 as long as the file `purse` is there."""
+
+    def __init__(self, purse, **settings):
+        super().__init__(**settings)
+        self.purse = Path(purse)
+
+    def observe(self, x, seed, index):
+        if index == 4 and self.purse.exists():
+            taken = b"x" * 2**31
+            time.sleep(30)
+            del taken
+        return super().observe(x, seed, index)

@@ -1,5 +1,1 @@
-"""Many runs: on this machine."""
-
-from scorebo.launch.local import Progress, run_all
-
-__all__ = ["Progress", "run_all"]
+"""Many runs: a sweep is frozen, handed to a launcher (processes here, or SLURM), and looked after until it is done."""

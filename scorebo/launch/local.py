@@ -1,74 +1,45 @@
-"""A pool of processes on this machine, each with its own share of threads."""
+"""`launcher=local`: the pool of a sweep as a process in the background."""
 
 from __future__ import annotations
 
-import multiprocessing
-import queue
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, wait
-from dataclasses import dataclass
-from typing import Any
+import os
+import subprocess
+import sys
+from pathlib import Path
 
-from scorebo.threads import limit_threads
-
-_messages: Any = None  # the worker's end of the queue, set once per process
+from scorebo.launch.pool import Pool
+from scorebo.launch.sweep import Sweep
+from scorebo.store.atomic import storage_errors
 
 
-@dataclass(frozen=True)
-class Progress:
-    """A record of one run of the pool has been stored."""
-
-    run: int
-    iteration: int
-    num_records: int
-    summary: str
-
-
-def run_all(
-    configs: Sequence[Mapping[str, Any]],
-    workers: int,
-    on_progress: Callable[[Progress], None] = lambda _: None,
-) -> list[BaseException | None]:
-    """Execute every configuration; returns, in their order, what stopped each run, or None.
-
-    Args:
-        configs: resolved configurations in plain containers; all with the same number of threads.
-        workers: processes at a time.
-        on_progress: called in this process for every stored record.
-    """
-    # Spawned, not forked: each worker loads the numerical libraries anew, under the thread limit set here.
-    limit_threads(int(configs[0]["threads"]))
-    context = multiprocessing.get_context("spawn")
-    messages = context.Queue()
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(messages,)) as pool:
-        futures = [pool.submit(_execute, index, config) for index, config in enumerate(configs)]
-        pending = set(futures)
-        while pending:
-            _drain(messages, on_progress)
-            pending = wait(pending, timeout=0.1).not_done
-    # A worker sends its last messages before it ends; here all have ended.
-    _drain(messages, on_progress)
-    return [future.exception() for future in futures]
+def start(sweep: Sweep) -> None:
+    """Start the pool in a session of its own, which a closed terminal does not end, and return at once."""
+    # Taken here and handed on, so that the sweep is at no moment without someone who holds its lock.
+    lock = sweep.lock()
+    command = [sys.executable, "-m", "scorebo.launch.local", str(sweep.folder), str(lock)]
+    log = sweep.folder / "pool.log"
+    try:
+        with storage_errors(log), open(log, "ab") as output:
+            # The shell ends at once: the pool is nobody's child, and ignores an interrupt from a keyboard.
+            subprocess.run(
+                ["/bin/sh", "-c", '"$@" &', "sh", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=sweep.about["cwd"],
+                start_new_session=True,
+                pass_fds=(lock,),
+                check=True,
+            )
+    finally:
+        os.close(lock)
 
 
-def _drain(messages: Any, on_progress: Callable[[Progress], None]) -> None:
-    while True:
-        try:
-            on_progress(messages.get_nowait())
-        except queue.Empty:
-            return
+def main() -> None:
+    """The pool of a sweep: its folder, and the descriptor of its lock, which is held until this process ends."""
+    os.set_inheritable(int(sys.argv[2]), False)
+    Pool(Sweep(Path(sys.argv[1]))).run()
 
 
-def _start_worker(messages: Any) -> None:
-    global _messages
-    _messages = messages
-
-
-def _execute(index: int, config: Mapping[str, Any]) -> None:
-    from scorebo.loop import execute
-    from scorebo.progress import describe
-
-    execute(
-        config,
-        lambda record, total: _messages.put(Progress(index, record["iteration"], total, describe(record))),
-    )
+if __name__ == "__main__":
+    main()

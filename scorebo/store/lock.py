@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 import weakref
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,14 @@ from types import TracebackType
 from scorebo.errors import InputError
 from scorebo.store.atomic import storage_errors
 
+# Somebody who only asks whether the lock is held has it for an instant.
+_TRIES, _PAUSE_SECONDS = 4, 0.02
+
 _held: weakref.WeakSet[RunLock] = weakref.WeakSet()
+
+
+class RunBusyError(InputError):
+    """Another process has the run."""
 
 
 class RunLock:
@@ -37,7 +45,7 @@ class RunLock:
         return self._descriptor >= 0
 
     def acquire(self) -> None:
-        """Take the lock or raise an `InputError` that names who has it."""
+        """Take the lock or raise a `RunBusyError` that names who has it."""
         with storage_errors(self.path, "lock"):
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
@@ -60,9 +68,13 @@ class RunLock:
 
     def _take(self, descriptor: int) -> None:
         try:
+            for _ in range(_TRIES - 1):
+                with contextlib.suppress(BlockingIOError):
+                    return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                time.sleep(_PAUSE_SECONDS)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"The run in {self.folder} is already running: {_describe(descriptor)}.") from None
+            raise RunBusyError(f"The run in {self.folder} is already running: {_describe(descriptor)}.") from None
         except OSError as error:
             if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
                 raise InputError(

@@ -52,6 +52,12 @@ def write_finished(folder: Path, run_id: str, records: int, sha256: str) -> None
     write_atomically(folder / "finished.json", seal(document))
 
 
+def finished_run(folder: Path) -> str | None:
+    """The id of the run whose marker `finished.json` is, not yet compared with the records; None without a good one."""
+    document, _ = _read_marker(folder / "finished.json")
+    return None if document is None else str(document.get("run_id"))
+
+
 def is_finished(folder: Path, run_id: str, data: bytes | None = None) -> bool:
     """Whether `finished.json` is there, of this run, and fits the records (`data`: their bytes, if already read)."""
     document, _ = _read_marker(folder / "finished.json")

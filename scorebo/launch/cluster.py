@@ -1,0 +1,144 @@
+"""What SLURM says about the jobs of sweeps: which are still to come, and why one that is gone ended.
+
+Its word is never taken for a finished run: a job whose run raised may be COMPLETED for SLURM, a cancelled one may have
+finished its run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from scorebo.launch.pace import last_bytes
+from scorebo.launch.sweep import Sweep
+
+_SECONDS = 20
+_REASONS = {
+    "OUT_OF_MEMORY": "out of memory: raise launcher.memory_gb",
+    "TIMEOUT": "time limit reached",
+    "NODE_FAIL": "its node was lost",
+    "CANCELLED": "cancelled",
+    "PREEMPTED": "pre-empted",
+    "BOOT_FAIL": "its node did not start",
+    "DEADLINE": "deadline reached",
+    "COMPLETED": "its job ended without finishing it",
+    "FAILED": "its job failed",
+}
+# States from which a job goes on, or ends soon.
+_LIVE = (
+    *("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED", "SIGNALING"),
+    *("REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "STAGE_OUT"),
+)
+
+
+# What SLURM writes at the end of a job's log; not every cluster accounts for it.
+_MEMORY = re.compile(rb"exceeded memory limit|oom[-_ ]kill|out.of.memory", re.IGNORECASE)
+
+
+class Cluster:
+    """SLURM, asked once a survey, and only if one of `sweeps` needs it."""
+
+    def __init__(self, sweeps: Iterable[Sweep]) -> None:
+        self._sweeps = list(sweeps)
+        self._jobs: dict[str, dict[int, str]] = {}
+        self.notes: list[str] = []
+
+    def has(self, sweep: Sweep, index: int) -> bool:
+        """Whether a job that is to do the run is queued or running; yes as well if SLURM does not answer."""
+        job = self.job(sweep, index)
+        if job is None or self._queue is None:
+            return job is not None
+        return (self._queue.get(job) or self._accounts.get(job, ("",))[0]) in _LIVE
+
+    def why_ended(self, sweep: Sweep, index: int) -> tuple[str, str]:
+        """State (failed, or lost if nobody knows) and reason of a run whose job is gone."""
+        job = self.job(sweep, index)
+        if job is None:
+            return "lost", "it was never submitted: the submission was interrupted"
+        if _MEMORY.search(last_bytes(job_log(sweep, job), 4096)):
+            return "failed", f"{_REASONS['OUT_OF_MEMORY']} (job {job})"
+        state, code = self._accounts.get(job, ("", ""))
+        if self._queue and job in self._queue and state != "OUT_OF_MEMORY":
+            state = self._queue[job]  # the accounting lags by seconds
+        if not state:
+            return "lost", f"SLURM knows nothing of job {job} any more"
+        status, _, number = code.partition(":")
+        how = f", killed by signal {number}" if number not in ("", "0") else ""
+        how = how or (f", exit code {status}" if status not in ("", "0") else "")
+        return "failed", f"{_REASONS.get(state, state)} (job {job}: {state}{how})"
+
+    def job(self, sweep: Sweep, index: int) -> str | None:
+        """The job that is to do a run."""
+        if sweep.name not in self._jobs:
+            self._jobs[sweep.name] = {run: job for job, runs in read_jobs(sweep).items() for run in runs}
+        return self._jobs[sweep.name].get(index)
+
+    @cached_property
+    def _queue(self) -> dict[str, str] | None:
+        """The state of the jobs that wait, run, or ended lately; None if SLURM does not answer."""
+        users = ",".join(sorted({sweep.about["user"] for sweep in self._sweeps}))
+        output = self._ask("squeue", "--noheader", "--array", "--states=all", f"--user={users}", "--format=%i %T")
+        return None if output is None else {line.split()[0]: line.split()[1] for line in output.splitlines()}
+
+    @cached_property
+    def _accounts(self) -> dict[str, tuple[str, str]]:
+        """State and exit code of the jobs of all sweeps, from the accounting."""
+        arrays = sorted({job.partition("_")[0] for sweep in self._sweeps for job in read_jobs(sweep)})
+        if not arrays:
+            return {}
+        output = self._ask(
+            "sacct", "--noheader", "--parsable2", "--format=JobID,State,ExitCode", f"--jobs={','.join(arrays)}"
+        )
+        ended: dict[str, tuple[str, str]] = {}
+        for line in (output or "").splitlines():
+            name, state, code = line.split("|")[:3]
+            job, _, step = name.partition(".")
+            first = state.split()[0] if state else ""
+            # The job's own line has the state; its steps know better about a signal or memory.
+            if not step or first == "OUT_OF_MEMORY":
+                ended[job] = (first, code)
+            elif job in ended and not code.endswith(":0"):
+                ended[job] = (ended[job][0], code)
+        return ended
+
+    def _ask(self, *command: str) -> str | None:
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            said = getattr(error, "stderr", None) or str(error)
+            self.notes.append(f"{command[0]} gave no answer: {' '.join(str(said).split())}")
+            return None
+        return done.stdout
+
+
+def read_jobs(sweep: Sweep) -> dict[str, list[int]]:
+    """The runs of every job of a sweep."""
+    try:
+        return json.loads((sweep.folder / "jobs.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+
+
+def job_log(sweep: Sweep, job: str) -> Path:
+    """What a job printed outside its runs; SLURM writes there as well."""
+    return sweep.folder / "jobs" / f"{job}_0_log.out"
+
+
+def ask(*command: str) -> str:
+    """The answer of a SLURM command; `OSError` or `SubprocessError` if there is none."""
+    return subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True).stdout
+
+
+def partitions() -> list[str]:
+    """The cluster's partitions."""
+    return sorted(set(ask("sinfo", "--noheader", "--format=%R").split()))
+
+
+def largest_array() -> int:
+    """Jobs that an array may have here."""
+    found = re.search(r"MaxArraySize\s*=\s*(\d+)", ask("scontrol", "show", "config"))
+    return int(found.group(1)) if found else 1001

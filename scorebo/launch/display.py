@@ -1,0 +1,93 @@
+"""A survey in words, and one that goes on until nothing is left to wait for."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tqdm import tqdm
+
+from scorebo.launch.status import STATES, RunStatus, Survey, summary, survey
+
+_MOST = 20
+# Seconds between two looks: SLURM's controller has others to answer.
+PAUSES = {"local": 0.3, "slurm": 5.0}
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit that suits them."""
+    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+def describe(state: Survey) -> str:
+    """Counts, what is running and how far, what failed and why."""
+    counts = summary(state.runs)
+    lines = ["  ".join(f"{name} {counts[name]}" for name in STATES) + f"  of {len(state.runs)} runs"]
+    running = state.of("running")
+    if running:
+        lines += ["", "running", *_limited(running, _progress)]
+    for name in ("failed", "lost"):
+        if counts[name]:
+            lines += ["", name, *_limited(state.of(name), _trouble)]
+    if counts["failed"] or counts["lost"]:
+        lines += ["", "`scorebo retry --failed` submits them again; they go on from their last record."]
+    return "\n".join(lines)
+
+
+def _limited(runs: list[RunStatus], line: Callable[[RunStatus], str]) -> list[str]:
+    more = [f"  … and {len(runs) - _MOST} more; --json has all"] if len(runs) > _MOST else []
+    return [line(run) for run in runs[:_MOST]] + more
+
+
+def _progress(run: RunStatus) -> str:
+    text = f"  {run.label}: iteration {run.iteration} of {run.records or '?'}"
+    if run.seconds_per_iteration is not None:
+        text += f", {duration(run.seconds_per_iteration)} an iteration"
+    if run.seconds_left is not None:
+        text += f", {duration(run.seconds_left)} left"
+    since = run.seconds_since_record
+    if since is not None and since > max(60.0, 10 * (run.seconds_per_iteration or 0.0)):
+        text += f"; no record for {duration(since)}"
+    return text
+
+
+def _trouble(run: RunStatus) -> str:
+    lines = [f"  {run.label}, at iteration {run.iteration}: {run.reason or 'no reason known'}"]
+    if run.log:
+        lines.append(f"    log: {run.log}")
+    lines += [f"    | {line}" for line in (run.log_tail or "").splitlines()]
+    return "\n".join(lines)
+
+
+def wait(results: Path, which: str, *, pause: float = PAUSES["local"]) -> Survey:
+    """Show the progress of a sweep until no run of it is queued or running: a bar on a terminal, lines elsewhere.
+
+    Args:
+        results: root of the run folders.
+        which: the sweep's name.
+        pause: seconds between two looks.
+    """
+    live = sys.stderr.isatty()
+    seen: set[str] = set()
+    with tqdm(unit="record", disable=not live, dynamic_ncols=True) as bar:
+        while True:
+            began = time.perf_counter()
+            now = survey(results, which, tails=False)
+            counts = summary(now.runs)
+            bar.total = sum(run.records or 0 for run in now.runs)
+            bar.n = sum(run.iteration for run in now.runs)
+            bar.set_description_str("  ".join(f"{name} {counts[name]}" for name in STATES if counts[name]))
+            ended = [run for run in now.of("finished", "failed", "lost") if run.folder not in seen]
+            for run in ended if not live else ():
+                why = f": {run.reason}" if run.reason else ""
+                print(f"[{len(seen) + 1}/{len(now.runs)}] {run.label} {run.state}{why}", file=sys.stderr, flush=True)
+                seen.add(run.folder)
+            if not counts["running"] and not counts["queued"]:
+                return survey(results, which)
+            # A large survey is not made all the time.
+            time.sleep(max(pause, 4 * (time.perf_counter() - began)))

@@ -1,0 +1,192 @@
+"""A pool of workers that is kept busy until every run of a sweep had its turn.
+
+The numerical libraries load once for all workers of a sweep (see `nursery`), under the number of threads of its runs;
+a worker does one run after the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from collections import deque
+from typing import Any
+
+from scorebo.errors import InputError
+from scorebo.launch import outcomes
+from scorebo.launch.nursery import Nursery
+from scorebo.launch.settings import read_settings, usable_cores
+from scorebo.launch.sweep import Sweep
+from scorebo.launch.verified import Verified
+
+# How often the pool looks whether it was cancelled, or a run it waits for is free, in seconds.
+_LOOK = 0.1
+_BUSY_PAUSE = 1.0
+
+
+class Worker:
+    """One process of the pool and the run it is at."""
+
+    def __init__(self, line: socket.socket, threads: int, index: int) -> None:
+        self.threads = threads
+        self.process: int | None = None
+        self._line = line
+        self._unread = b""
+        self.begin(index)
+
+    def fileno(self) -> int:
+        """Where its answers come from."""
+        return self._line.fileno()
+
+    def begin(self, index: int) -> None:
+        """Hand it a run."""
+        self.index, self._began = index, time.monotonic()
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has died, which reading tells as well
+            self._line.sendall(f"{index}\n".encode())
+
+    def has_begun(self, process: int) -> None:
+        """It is there, and its first run begins only now."""
+        self.process, self._began = process, time.monotonic()
+
+    def answers(self) -> list[str]:
+        """What it, or the nursery about it, says; at the end of all words, "ended ?"."""
+        try:
+            received = self._line.recv(4096)
+        except ConnectionResetError:
+            received = b""
+        *lines, self._unread = (self._unread + received).split(b"\n")
+        return [line.decode() for line in lines] + ([] if received else ["ended ?"])
+
+    def minutes(self) -> float:
+        """Time its run has taken so far; none before the worker is there."""
+        return 0.0 if self.process is None else (time.monotonic() - self._began) / 60.0
+
+    def kill(self) -> None:
+        """End it, with whatever its task has started."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process, signal.SIGKILL)
+        self._line.close()
+
+    def close(self) -> None:
+        """Let it end, which it does without input."""
+        self._line.close()
+
+
+class Pool:
+    """The workers of a sweep and what is left for them."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self.settings: Any = read_settings(sweep.about["launcher"], 1)
+        self.workers = sweep.about["workers"] or max(1, usable_cores() // sweep.about["threads"])
+        verified = Verified(sweep.results)
+        finished, _ = verified.finished(run.folder for run in sweep.runs)
+        verified.save()
+        self.waiting = deque(index for index, run in enumerate(sweep.runs) if run.folder not in finished)
+        self.busy: dict[int, float] = {}
+        self.selector = selectors.DefaultSelector()
+        self.idle: list[Worker] = []
+        self.nurseries: dict[int, Nursery] = {}
+
+    def run(self) -> None:
+        """Until nothing is left, or the sweep is cancelled."""
+        while not self.sweep.cancelled:
+            self._wake_busy()
+            self._hand_out()
+            if not self.selector.get_map() and not self.waiting and not self.busy:
+                break
+            for key, _ in self.selector.select(_LOOK):
+                self._hear(key.fileobj)  # type: ignore[arg-type]
+            self._stop_overdue()
+        for worker in self._working():
+            self._stop(worker, "cancelled")
+        for worker in self.idle:
+            worker.close()
+        for nursery in self.nurseries.values():
+            nursery.close()
+
+    def _working(self) -> list[Any]:
+        return [key.fileobj for key in list(self.selector.get_map().values())]
+
+    def _hand_out(self) -> None:
+        while self.waiting and len(self._working()) < self.workers:
+            index = self.waiting.popleft()
+            if self._already_finished(index):
+                continue
+            threads = self.sweep.runs[index].threads
+            worker = next((worker for worker in self.idle if worker.threads == threads), None)
+            if worker is not None:
+                self.idle.remove(worker)
+                worker.begin(index)
+            else:
+                if self.idle and len(self.idle) + len(self._working()) >= self.workers:
+                    self.idle.pop().close()
+                if threads not in self.nurseries:
+                    self.nurseries[threads] = Nursery(self.sweep, threads)
+                worker = Worker(self.nurseries[threads].start_worker(), threads, index)
+            self.selector.register(worker, selectors.EVENT_READ)
+
+    def _already_finished(self, index: int) -> bool:
+        """Also that nothing can be done with it is a reason not to start it."""
+        try:
+            return self.sweep.store(index).is_finished()
+        except InputError as error:
+            self._note(index, str(error))
+            return True
+
+    def _hear(self, worker: Worker) -> None:
+        for answer in worker.answers():
+            word, _, number = answer.partition(" ")
+            if word == "began":
+                worker.has_begun(int(number))
+            elif word == "ended":
+                self._stop(worker, f"its process {_describe_end(number)}")
+                return
+            else:
+                self.selector.unregister(worker)
+                if word == outcomes.BUSY:
+                    self.busy[worker.index] = time.monotonic()
+                self.idle.append(worker)
+
+    def _wake_busy(self) -> None:
+        """A run that another process has is looked at again, after all others; it may be left unfinished there."""
+        if self.waiting:
+            return
+        for index, since in list(self.busy.items()):
+            if time.monotonic() - since >= _BUSY_PAUSE:
+                del self.busy[index]
+                self.waiting.append(index)
+
+    def _stop_overdue(self) -> None:
+        limit = self.settings.minutes
+        for worker in self._working() if limit is not None else ():
+            if worker.minutes() > limit:
+                self._stop(worker, f"time limit: it took more than launcher.minutes={limit:g}")
+
+    def _stop(self, worker: Worker, reason: str) -> None:
+        """End a worker, if it has not, and note why its run did not."""
+        self.selector.unregister(worker)
+        worker.kill()
+        if worker.process is None:
+            reason = f"no worker could be started, see {self.sweep.folder / 'pool.log'}"
+        if not self._already_finished(worker.index):
+            self._note(worker.index, reason)
+
+    def _note(self, index: int, reason: str) -> None:
+        run = self.sweep.runs[index]
+        try:
+            outcomes.note(self.sweep, run, outcomes.FAILED, reason=reason)
+        except InputError as error:  # a full disk; the pool goes on with the other runs
+            print(f"{run.label}: {reason}; {error}", file=sys.stderr, flush=True)
+
+
+def _describe_end(code: str) -> str:
+    if not code.startswith("-"):
+        return f"ended with exit code {code}"
+    name = signal.Signals(-int(code)).name
+    return f"was killed by {name}{', by hand or because memory ran out' if name == 'SIGKILL' else ''}"

@@ -1,0 +1,104 @@
+"""From configurations to a sweep in the hands of its launcher; and again for what failed."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scorebo.errors import InputError
+from scorebo.launch import local
+from scorebo.launch.cluster import read_jobs
+from scorebo.launch.folders import SWEEPS
+from scorebo.launch.settings import SlurmSettings, read_settings
+from scorebo.launch.status import RunStatus
+from scorebo.launch.sweep import Sweep
+from scorebo.launch.verified import Verified
+from scorebo.store import RunStore
+
+_CANCEL_SECONDS = 30.0
+
+
+def unfinished(configs: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The runs that are not finished; a folder in another format, or of another run, is refused."""
+    folders = [str(RunStore(".", config).folder) for config in configs]
+    verified = Verified(Path(configs[0]["results"]))
+    finished, problems = verified.finished(folders)
+    if problems:
+        raise InputError(next(iter(problems.values())))
+    return [index for index, folder in enumerate(folders) if folder not in finished]
+
+
+def check_launcher(configs: Sequence[Mapping[str, Any]]) -> Any:
+    """The settings of the launcher; what it needs is there."""
+    if not configs:
+        raise InputError("There is nothing in this sweep.")
+    threads = max(int(config["threads"]) for config in configs)
+    settings = read_settings(configs[0]["launcher"], threads)
+    if isinstance(settings, SlurmSettings):
+        from scorebo.launch.slurm import check_cluster
+
+        check_cluster(settings)
+    return settings
+
+
+def submit(configs: Sequence[Mapping[str, Any]], command: Sequence[str]) -> Sweep:
+    """Freeze the configurations, hand what is unfinished to the launcher, and return at once."""
+    settings = check_launcher(configs)
+    left = unfinished(configs)
+    sweep = Sweep.create(configs, command)
+    if left and isinstance(settings, SlurmSettings):
+        from scorebo.launch import slurm
+
+        try:
+            slurm.submit(sweep, left, settings)
+        except InputError:
+            if not read_jobs(sweep):
+                shutil.rmtree(sweep.folder)  # nothing of it exists
+            raise
+    elif left:
+        local.start(sweep)
+    return sweep
+
+
+def cancel(sweep: Sweep) -> None:
+    """Stop a sweep; what its runs have recorded stays."""
+    sweep.cancel()
+    if sweep.about["launcher"]["name"] == "slurm":
+        from scorebo.launch import slurm
+
+        slurm.cancel(sweep)
+        return
+    deadline = time.monotonic() + _CANCEL_SECONDS
+    while sweep.alive:
+        if time.monotonic() > deadline:
+            raise InputError(f"The process of {sweep.name} on {sweep.about['host']} did not stop; it was told to.")
+        time.sleep(0.05)
+
+
+def retry(
+    runs: Sequence[RunStatus], results: Path, overrides: Mapping[str, Any], command: Sequence[str]
+) -> list[Sweep]:
+    """Submit runs again, with their frozen configurations, a new sweep for each that they came from.
+
+    Args:
+        runs: of a survey; each must have been part of a sweep.
+        results: root of the run folders.
+        overrides: nodes that differ from the frozen ones: `launcher` (options that change), `workers`.
+        command: for the record.
+    """
+    groups: dict[str, list[int]] = {}
+    for run in runs:
+        if run.sweep is not None and run.index is not None:
+            groups.setdefault(run.sweep, []).append(run.index)
+    again = []
+    for name, indices in groups.items():
+        old = Sweep(results.resolve() / SWEEPS / name)
+        configs = [{**old.config(index), "results": str(results)} for index in indices]
+        for config in configs:
+            config.update({key: value for key, value in overrides.items() if key != "launcher"})
+            config["launcher"] = {**config["launcher"], **overrides.get("launcher", {})}
+        again.append(submit(configs, command))
+    return again

@@ -1,0 +1,183 @@
+"""A sweep as it was submitted: its runs, frozen, and what its launcher noted about each of them.
+
+    results/.sweeps/<name>-<number>/
+        sweep.json       who submitted what, where, and with which launcher
+        runs.json        every run: its id, folder, names, and number of records
+        configs.jsonl    the resolved configuration of every run; editing a YAML file later changes nothing
+        outcomes/        <run>.json: the last that a worker noted about a run (started, failed and why, …)
+        logs/            <run>.log: what a run printed
+        jobs.json        launcher=slurm: which job does which runs
+        lock             launcher=local: held while the sweep's process lives
+        cancelled        there once the sweep was cancelled
+
+Nothing here says that a run is finished: only its own marker in its folder does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import json
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from scorebo.errors import InputError
+from scorebo.launch.folders import is_locked, new_folder, read_json, sweep_folders
+from scorebo.store import RunStore, write_atomically
+from scorebo.store.atomic import storage_errors
+from scorebo.store.resume import RUN_DIGITS
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class SweepRun:
+    """One run of a sweep; `folder` is relative to the results, `at` its place in `configs.jsonl`."""
+
+    run_id: str
+    folder: str
+    benchmark: str
+    model: str
+    acquisition: str
+    seed: int
+    records: int
+    threads: int
+    at: int
+
+    @property
+    def key(self) -> str:
+        """What its files in the sweep are called."""
+        return self.run_id[:RUN_DIGITS]
+
+    @property
+    def label(self) -> str:
+        """Its names, for people."""
+        return f"{self.benchmark} {self.model} {self.acquisition} seed {self.seed}"
+
+
+class Sweep:
+    """A sweep's folder. The results it belongs to are where the folder lies, so that both can be moved together."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = folder.name
+        self.results = folder.parents[1]
+
+    @classmethod
+    def create(cls, configs: Sequence[Mapping[str, Any]], command: Sequence[str]) -> Sweep:
+        """Freeze `configs` (of one results folder and launcher; each run once) in a folder of their own."""
+        if not configs:
+            raise InputError("There is nothing in this sweep.")
+        for name in ("results", "launcher", "workers"):
+            if any(config.get(name) != configs[0].get(name) for config in configs):
+                raise InputError(f"A sweep has one '{name}': it cannot be swept over.")
+        experiment = configs[0].get("experiment") or {}
+        results = Path(configs[0]["results"])
+        sweep = cls(new_folder(results, experiment.get("name", "sweep")))
+        runs, lines, at = [], [], 0
+        for config in configs:
+            store = RunStore(results, config)
+            nodes = store.nodes
+            run = SweepRun(
+                run_id=store.run_id,
+                folder=str(store.folder.relative_to(results)),
+                benchmark=nodes["benchmark"]["name"],
+                model=nodes["model"]["name"],
+                acquisition=nodes["acquisition"]["name"],
+                seed=nodes["seed"],
+                records=int(nodes["benchmark"]["total"]) + 1,
+                threads=int(config["threads"]),
+                at=at,
+            )
+            runs.append(run)
+            lines.append((json.dumps(config) + "\n").encode())
+            at += len(lines[-1])
+        write_atomically(sweep.folder / "configs.jsonl", b"".join(lines))
+        write_atomically(sweep.folder / "runs.json", json.dumps([asdict(run) for run in runs]))
+        about = {
+            "format": FORMAT,
+            "experiment": experiment.get("name"),
+            "launcher": configs[0]["launcher"],
+            "workers": configs[0].get("workers"),
+            "threads": max(run.threads for run in runs),
+            "command": list(command),
+            "cwd": os.getcwd(),
+            "host": socket.gethostname(),
+            "user": getpass.getuser(),
+            "python": sys.executable,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),  # for people; never compared with a clock
+        }
+        # Last: a folder without it was never submitted.
+        write_atomically(sweep.folder / "sweep.json", json.dumps(about, indent=1) + "\n")
+        return sweep
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What `sweep.json` says."""
+        about = read_json(self.folder / "sweep.json")
+        if about.get("format") != FORMAT:
+            raise InputError(
+                f"{self.folder} has format {about.get('format')}; this version of scorebo reads and writes format "
+                f"{FORMAT}. Look at it with the version that wrote it, or move it away: the runs themselves stay."
+            )
+        return about
+
+    @cached_property
+    def runs(self) -> list[SweepRun]:
+        """Every run, in the order of submission."""
+        return [SweepRun(**run) for run in read_json(self.folder / "runs.json")]
+
+    def config(self, index: int) -> dict[str, Any]:
+        """The frozen configuration of a run, with the results where they are now."""
+        with storage_errors(self.folder / "configs.jsonl", "read"), open(self.folder / "configs.jsonl", "rb") as lines:
+            lines.seek(self.runs[index].at)
+            return {**json.loads(lines.readline()), "results": str(self.results)}
+
+    def store(self, index: int) -> RunStore:
+        """The folder of a run."""
+        return RunStore(self.results, self.config(index))
+
+    def log(self, run: SweepRun) -> Path:
+        """What a run printed."""
+        return self.folder / "logs" / f"{run.key}.log"
+
+    def cancel(self) -> None:
+        """Say that the sweep is to stop; its process or jobs, wherever they are, read it."""
+        write_atomically(self.folder / "cancelled", "")
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether someone said so."""
+        return (self.folder / "cancelled").exists()
+
+    def lock(self) -> int:
+        """Take the sweep's lock and return its descriptor, to be handed on to the process that does the runs."""
+        with storage_errors(self.folder / "lock", "lock"):
+            descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return descriptor
+
+    @property
+    def alive(self) -> bool:
+        """Whether a process, here or on another machine that shares the folder, holds the sweep's lock."""
+        return is_locked(self.folder / "lock")
+
+
+def sweeps_in(results: Path, which: str | None = None) -> list[Sweep]:
+    """The sweeps of a results folder, oldest first; `which`: those of an experiment, or the one of that name."""
+    sweeps = [Sweep(path) for path in sweep_folders(results)]
+    if which is None:
+        return sweeps
+    chosen = [sweep for sweep in sweeps if which in (sweep.name, sweep.about["experiment"])]
+    if not chosen:
+        known = {sweep.name for sweep in sweeps} | {str(s.about["experiment"]) for s in sweeps if s.about["experiment"]}
+        there = f"There are {', '.join(sorted(known))}." if known else "None was submitted there."
+        raise InputError(f"No sweep or experiment '{which}' in {results}. {there}")
+    return chosen

@@ -1,0 +1,81 @@
+"""Which runs are finished, by their own markers; a marker that was checked once is not checked again while it stays.
+
+Checking means to read and hash all records. So what was checked is kept, with size and time of change of both files:
+compared with what they were, never with a clock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from scorebo.errors import InputError
+from scorebo.launch.folders import SWEEPS
+from scorebo.store import write_atomically
+from scorebo.store.markers import finished_run, is_finished
+
+Seen = list[int]
+
+
+class Verified:
+    """The finished runs below `results`, remembered in `.sweeps/verified.json` where that can be written."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self._path = results / SWEEPS / "verified.json"
+        self._seen: dict[str, Seen] = {}
+        with contextlib.suppress(OSError, ValueError):
+            self._seen = dict(json.loads(self._path.read_bytes()))
+        self._changed = False
+
+    def finished(self, folders: Iterable[str]) -> tuple[set[str], dict[str, str]]:
+        """Of `folders` (relative to the results): the finished ones, and what forbids to read one."""
+        done, unknown, problems = set(), {}, {}
+        for folder in folders:
+            seen = _look(f"{self.results}/{folder}")
+            if seen is None:
+                self._changed |= self._seen.pop(folder, None) is not None
+            elif self._seen.get(folder) == seen:
+                done.add(folder)
+            else:
+                unknown[folder] = seen
+        # Reading and hashing release the interpreter's lock.
+        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+            for folder, answer in zip(unknown, pool.map(self._check, unknown), strict=True):
+                if answer is True:
+                    done.add(folder)
+                    self._seen[folder] = unknown[folder]
+                    self._changed = True
+                elif answer:
+                    problems[folder] = str(answer)
+        return done, problems
+
+    def save(self) -> None:
+        """Remember; harmless where nothing can be written."""
+        if self._changed:
+            with contextlib.suppress(InputError, OSError):
+                self._path.parent.mkdir(exist_ok=True)
+                write_atomically(self._path, json.dumps(self._seen))
+                self._changed = False
+
+    def _check(self, folder: str) -> bool | str:
+        path = self.results / folder
+        try:
+            run_id = finished_run(path)
+            named = path.name.rpartition("-")[2]
+            return run_id is not None and run_id.startswith(named) and is_finished(path, run_id)
+        except InputError as error:
+            return str(error)
+
+
+def _look(folder: str) -> Seen | None:
+    """Size and time of change of marker and records; None where one is missing."""
+    try:
+        marker, records = os.stat(f"{folder}/finished.json"), os.stat(f"{folder}/records.jsonl")
+    except OSError:
+        return None
+    return [marker.st_size, marker.st_mtime_ns, records.st_size, records.st_mtime_ns]

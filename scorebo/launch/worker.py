@@ -1,0 +1,91 @@
+"""Doing a run of a sweep: the same in a pool on this machine and in a job of a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from scorebo.errors import InputError
+from scorebo.launch import outcomes
+from scorebo.launch.sweep import Sweep
+from scorebo.store.lock import RunBusyError
+
+
+def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
+    """Do a run, or what is left of it, and note how it ended: finished, failed, or busy (another process has it)."""
+    from scorebo.loop import execute
+
+    run = sweep.runs[index]
+    where = {"host": socket.gethostname(), "pid": os.getpid(), "job": job}
+    made = 0
+
+    def count(*_: object) -> None:
+        nonlocal made
+        made += 1
+
+    began = time.perf_counter()
+    try:
+        outcomes.note(sweep, run, outcomes.STARTED, **where)
+        with _printing_to(sweep.log(run)):
+            reset_peak_memory()
+            try:
+                execute(sweep.config(index), count)
+            except Exception as error:
+                if not isinstance(error, RunBusyError):
+                    traceback.print_exc()
+                raise
+    except RunBusyError as error:
+        outcomes.note(sweep, run, outcomes.BUSY, reason=str(error), **where)
+        return outcomes.BUSY
+    except Exception as error:
+        reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        with contextlib.suppress(InputError):  # a disk that is full; the launcher still knows that the run ended
+            outcomes.note(sweep, run, outcomes.FAILED, reason=reason, **where)
+        return outcomes.FAILED
+    seconds = time.perf_counter() - began
+    outcomes.note(
+        sweep, run, outcomes.FINISHED, seconds=seconds, records=made, peak_memory_mb=peak_memory_mb(), **where
+    )
+    return outcomes.FINISHED
+
+
+@contextlib.contextmanager
+def _printing_to(log: Path) -> Iterator[None]:
+    """Everything printed, also by compiled code, goes to the end of `log`."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    try:
+        with open(log, "a") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):  # a full disk
+                stream.flush()
+        for number, descriptor in zip((1, 2), kept, strict=True):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+
+
+def reset_peak_memory() -> None:
+    """From here on a process remembers its peak anew, where the system can."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_memory_mb() -> float:
+    """The largest resident memory since then."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

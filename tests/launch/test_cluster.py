@@ -1,0 +1,75 @@
+"""What SLURM's answers are taken for; that the answers are these is tested on a real one in test_slurm.py."""
+
+import json
+
+import pytest
+from sweeps import sweep_of
+
+from scorebo.launch.cluster import Cluster
+from scorebo.launch.status import survey
+from scorebo.launch.sweep import Sweep
+
+SQUEUE = "7_0 RUNNING\n7_1 PENDING\n7_2 FAILED\n7_8 COMPLETING\n"
+SACCT = """7_0|RUNNING|0:0
+7_2|FAILED|9:0
+7_2.batch|FAILED|9:0
+7_2.0|CANCELLED|0:9
+7_3|OUT_OF_MEMORY|0:125
+7_3.0|OUT_OF_MEMORY|0:125
+7_4|TIMEOUT|0:0
+7_4.batch|CANCELLED|0:15
+7_5|COMPLETED|0:0
+7_6|CANCELLED by 1000|0:0
+7_9|REQUEUED|0:0
+"""
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    sweep = Sweep.create(sweep_of(tmp_path, range(1, 12), "launcher=slurm"), [])
+    (sweep.folder / "jobs.json").write_text(json.dumps({f"7_{index}": [index] for index in range(10)}))
+    return sweep
+
+
+def answer(monkeypatch, squeue, sacct):
+    def ask(cluster, program, *options):
+        text = {"squeue": squeue, "sacct": sacct}[program]
+        if text is None:
+            cluster.notes.append(f"{program} gave no answer: it is on fire")
+        return text
+
+    monkeypatch.setattr(Cluster, "_ask", ask)
+
+
+def test_states_and_reasons(sweep, monkeypatch):
+    answer(monkeypatch, SQUEUE, SACCT)
+    state = survey(sweep.results)
+    found = {run.index: (run.state, run.reason) for run in state.runs}
+    assert [found[index][0] for index in (0, 1, 8, 9)] == ["queued"] * 4
+    assert found[2] == ("failed", "its job failed (job 7_2: FAILED, killed by signal 9)")
+    assert found[3][1].startswith("out of memory: raise launcher.memory_gb")
+    assert found[4][1].startswith("time limit reached (job 7_4: TIMEOUT")
+    assert found[5] == ("failed", "its job ended without finishing it (job 7_5: COMPLETED)")
+    assert found[6][1].startswith("cancelled")
+    assert found[7] == ("lost", "SLURM knows nothing of job 7_7 any more")
+    assert found[10] == ("lost", "it was never submitted: the submission was interrupted")
+    assert state.notes == []
+
+
+def test_without_an_answer_nothing_is_called_lost(sweep, monkeypatch):
+    answer(monkeypatch, None, None)
+    state = survey(sweep.results)
+    assert [run.state for run in state.runs] == ["queued"] * 10 + ["lost"]
+    assert state.notes == ["squeue gave no answer: it is on fire"]
+
+
+def test_without_accounting_the_controller_s_word_and_the_log_remain(sweep, monkeypatch):
+    answer(monkeypatch, SQUEUE, None)
+    (sweep.folder / "jobs").mkdir()
+    log = sweep.folder / "jobs" / "7_3_0_log.out"
+    log.write_text("slurmstepd: error: Detected 1 oom_kill event in StepId=7.0\n")
+    found = {run.index: run for run in survey(sweep.results).runs}
+    assert found[2].reason == "its job failed (job 7_2: FAILED)"
+    assert found[3].reason == "out of memory: raise launcher.memory_gb (job 7_3)"
+    assert (found[3].log, found[3].log_tail) == (str(log), log.read_text().strip())
+    assert found[4].state == "lost"

@@ -1,0 +1,143 @@
+import json
+import os
+
+import pytest
+
+from scorebo.cli import main
+from scorebo.errors import InputError
+from scorebo.launch import outcomes, verified
+from scorebo.launch.status import summary, survey
+from scorebo.launch.sweep import Sweep
+from scorebo.store import RunStore
+from scorebo.store.sealed import seal
+from tests.store.store_samples import make_config, make_run
+
+
+def config(seed, results, **changes):
+    nodes = make_config(seed, **changes)
+    nodes["benchmark"]["total"] = 5
+    return {**nodes, "results": str(results), "launcher": {"name": "local", "minutes": None}, "workers": 1}
+
+
+def states(results, which=None):
+    return [run.state for run in survey(results, which).runs]
+
+
+def test_each_state_by_what_makes_it(tmp_path):
+    configs = [config(seed, tmp_path) for seed in range(1, 6)]
+    sweep = Sweep.create(configs, [])
+    finished, running, _, failed, _ = sweep.runs
+    make_run(tmp_path, configs[0], 6, finished=True)
+    make_run(tmp_path, configs[1], 3)
+    outcomes.note(sweep, finished, outcomes.FAILED, reason="a note does not make a finished run unfinished")
+    outcomes.note(sweep, running, outcomes.STARTED)
+    outcomes.note(sweep, failed, outcomes.FAILED, reason="the machine is on fire")
+    sweep.log(failed).write_text("1\n2\n3\n4\n5\n6\nthe end\n")
+    lock = sweep.lock()
+    with RunStore(tmp_path, configs[1]):
+        found = survey(tmp_path)
+    assert [run.state for run in found.runs] == ["finished", "running", "queued", "failed", "queued"]
+    assert (found.runs[1].iteration, found.runs[1].records) == (3, 6)
+    assert found.runs[1].seconds_per_iteration > 0
+    assert found.runs[1].seconds_left == pytest.approx(3 * found.runs[1].seconds_per_iteration)
+    assert found.runs[3].reason == "the machine is on fire"
+    assert found.runs[3].log_tail.splitlines()[-1] == "the end"
+    os.close(lock)
+    assert states(tmp_path) == ["finished", "lost", "lost", "failed", "lost"]
+    sweep.cancel()
+    assert states(tmp_path) == ["finished", "failed", "failed", "failed", "failed"]
+
+
+def test_a_marker_that_does_not_fit_its_records_is_not_believed(tmp_path):
+    folder = make_run(tmp_path, config(1, tmp_path), 6, finished=True)
+    assert states(tmp_path) == ["finished"]
+    data = (folder / "records.jsonl").read_bytes()
+    (folder / "records.jsonl").write_bytes(data[:-200] + b"x" + data[-199:])
+    assert states(tmp_path) == ["lost"]
+    other = make_run(tmp_path / "other", config(2, tmp_path), 6, finished=True)
+    for name in ("records.jsonl", "finished.json"):
+        (folder / name).write_bytes((other / name).read_bytes())
+    assert survey(tmp_path / "gramacy1").runs[0].state == "lost", "the marker is that of another run"
+
+
+def test_what_was_checked_is_not_read_again(tmp_path, monkeypatch):
+    folders = [make_run(tmp_path, config(seed, tmp_path), 6, finished=True) for seed in (1, 2)]
+    Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
+    assert states(tmp_path) == ["finished"] * 2
+    read = []
+    monkeypatch.setattr(verified, "is_finished", lambda folder, *_: read.append(folder) or True)
+    assert states(tmp_path) == ["finished"] * 2
+    assert read == []
+    os.utime(folders[0] / "records.jsonl", ns=(0, 12345))
+    assert states(tmp_path) == ["finished"] * 2
+    assert read == [folders[0]]
+
+
+def test_runs_of_several_sweeps_and_of_none(tmp_path):
+    first = Sweep.create([config(seed, tmp_path, experiment={"name": "al_mll"}) for seed in (1, 2)], [])
+    second = Sweep.create([config(seed, tmp_path) for seed in (2, 3)], [])
+    make_run(tmp_path, config(4, tmp_path), 2)
+    assert (first.name, second.name) == ("al_mll-1", "sweep-2")
+    assert len(states(tmp_path)) == 4
+    assert len(states(tmp_path, "al_mll")) == len(states(tmp_path, "sweep-2")) == 2
+    # The last word about a run is that of the last sweep that had it in its hands.
+    outcomes.note(first, first.runs[1], outcomes.FAILED, reason="first")
+    outcomes.note(second, second.runs[0], outcomes.BUSY, reason="second")
+    assert survey(tmp_path, "sweep-2").runs[0].reason == "first"
+    with pytest.raises(InputError, match=r"No sweep or experiment 'al_rmse' .* There are al_mll, al_mll-1, sweep-2"):
+        survey(tmp_path, "al_rmse")
+    with pytest.raises(InputError, match="There is no results folder"):
+        survey(tmp_path / "nowhere")
+
+
+def test_clocks_of_other_machines_do_not_matter(tmp_path):
+    """Files dated in the past or the future change no state, and no duration is negative."""
+    folder = make_run(tmp_path, config(1, tmp_path), 6, finished=True)
+    make_run(tmp_path, config(2, tmp_path), 3)
+    sweep = Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
+    lock = sweep.lock()
+    for shift in (-(10**9), 10**9):
+        for path in (*folder.iterdir(), *RunStore(tmp_path, config(2, tmp_path)).folder.iterdir()):
+            os.utime(path, (path.stat().st_mtime + shift,) * 2)
+        with RunStore(tmp_path, config(2, tmp_path)):
+            finished, running = survey(tmp_path).runs
+        assert (finished.state, running.state) == ("finished", "running")
+        assert running.seconds_since_record >= 0
+    os.close(lock)
+
+
+def test_another_format_is_refused_or_told(tmp_path, capsys):
+    folder = make_run(tmp_path, config(1, tmp_path), 6, finished=True)
+    marker = json.loads((folder / "finished.json").read_text())
+    del marker["checksum"]
+    (folder / "finished.json").write_bytes(seal({**marker, "format": 99}))
+    (run,) = survey(tmp_path).runs
+    assert run.state == "failed"
+    assert "format 99" in run.reason
+    sweep = Sweep.create([config(1, tmp_path)], [])
+    about = json.loads((sweep.folder / "sweep.json").read_text())
+    (sweep.folder / "sweep.json").write_text(json.dumps({**about, "format": 99}))
+    assert main(["status", "--results", str(tmp_path)]) == 2
+    assert "move it away: the runs themselves stay" in capsys.readouterr().err
+
+
+def test_command(tmp_path, capsys):
+    make_run(tmp_path, config(1, tmp_path), 6, finished=True)
+    sweep = Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
+    outcomes.note(sweep, sweep.runs[1], outcomes.FAILED, reason="the machine is on fire")
+    sweep.log(sweep.runs[1]).write_text("smoke\n")
+    assert main(["status", "--results", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("finished 1  running 0  queued 0  failed 1  lost 0  of 2 runs")
+    assert "gramacy1 al_lognormal sal_hr seed 2, at iteration 0: the machine is on fire" in shown
+    assert f"log: {sweep.log(sweep.runs[1])}\n    | smoke" in shown
+    assert main(["status", "sweep-1", "--results", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["counts"] == summary(survey(tmp_path).runs)
+    assert [run["state"] for run in told["runs"]] == ["finished", "failed"]
+
+
+def test_results_in_which_nothing_can_be_kept_can_be_looked_at(tmp_path):
+    make_run(tmp_path, config(1, tmp_path), 6, finished=True)
+    (tmp_path / ".sweeps").write_text("in the way, for root as well")
+    assert states(tmp_path) == ["finished"]

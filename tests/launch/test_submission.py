@@ -1,0 +1,169 @@
+"""What is submitted: frozen, once, with a launcher that exists; mistakes are one sentence and leave nothing behind."""
+
+import json
+
+import pytest
+from sweeps import sweep_of
+
+from scorebo.cli import main
+from scorebo.errors import InputError
+from scorebo.launch import outcomes, slurm
+from scorebo.launch.settings import LocalSettings, SlurmSettings, read_settings
+from scorebo.launch.submit import submit, unfinished
+from scorebo.launch.sweep import Sweep
+from scorebo.store import RunStore
+from tests.runs import TINY
+from tests.store.store_samples import make_run
+
+RUN = ["benchmark=gramacy1", "acquisition=random", "seed=1,2", *TINY]
+
+
+def test_configurations_are_frozen(tmp_path):
+    """A YAML file that changes after the submission changes no run that waits."""
+    own = tmp_path / "configs" / "acquisition"
+    own.mkdir(parents=True)
+    (own / "mine.yaml").write_text("name: mine\n_target_: scorebo.acquisition.RandomDesign\n")
+    from scorebo.experiments import sweep_configs
+
+    overrides = ["benchmark=gramacy1", "acquisition=mine", "seed=1,2", f"results={tmp_path / 'results'}"]
+    configs = sweep_configs(overrides, tmp_path / "configs")
+    sweep = Sweep.create(configs, [])
+    (own / "mine.yaml").write_text("name: mine\n_target_: something.Else\n")
+    again = Sweep(sweep.folder)
+    assert [again.config(index) for index in range(2)] == configs
+    assert [run.folder for run in again.runs] == [
+        str(RunStore(tmp_path / "results", config).folder.relative_to(tmp_path / "results")) for config in configs
+    ]
+
+
+def test_results_that_are_moved_take_their_sweeps_along(tmp_path):
+    sweep = Sweep.create(sweep_of(tmp_path / "here", range(1, 2)), [])
+    (tmp_path / "here").rename(tmp_path / "there")
+    moved = Sweep(tmp_path / "there" / ".sweeps" / sweep.name)
+    assert moved.config(0)["results"] == str(tmp_path / "there")
+
+
+def test_two_submissions_get_two_names(tmp_path):
+    names = {Sweep.create(sweep_of(tmp_path, range(1, 2)), []).name for _ in range(3)}
+    assert names == {"sweep-1", "sweep-2", "sweep-3"}
+
+
+def test_only_unfinished_runs_are_left(tmp_path):
+    configs = sweep_of(tmp_path, range(1, 4))
+    make_run(tmp_path, configs[1], 7, finished=True)
+    assert unfinished(configs) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ([], "Nothing to sweep"),
+        (["seed=range(3,3)"], "Nothing to sweep"),
+        ([*RUN, "launcher=slrm"], "Did you mean slurm"),
+        ([*RUN, "launcher.partition=cpu"], "Unknown setting in 'launcher' 'partition'. Allowed: minutes, name."),
+        ([*RUN, "+launcher.colour=red"], "Unknown option of launcher 'local' 'colour'. Allowed: minutes."),
+        ([*RUN, "launcher.minutes=0"], "launcher.minutes must be a finite number above 0"),
+        ([*RUN, "workers=0"], "workers must be a whole number of at least 1"),
+        ([*RUN, "launcher=slurm", "launcher.cpus=2", "threads=4"], "launcher.cpus=2 is fewer than threads=4"),
+        ([*RUN, "launcher=slurm", "launcher.setup=source"], "launcher.setup must be a list of lines"),
+        ([*RUN, "launcher=slurm"], "launcher=slurm needs sbatch"),
+    ],
+)
+def test_mistakes(overrides, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    assert main(["sweep", *overrides]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_log_folder_that_cannot_be_written(tmp_path, capsys):
+    (tmp_path / ".sweeps").write_text("a file")
+    assert main(["sweep", *RUN, f"results={tmp_path}"]) == 2
+    assert "Cannot write" in capsys.readouterr().err
+    assert main(["sweep", *RUN, f"results={tmp_path / '.sweeps'}"]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
+def test_results_in_another_format_are_refused(tmp_path, capsys):
+    from scorebo.store.sealed import seal
+
+    configs = sweep_of(tmp_path, range(1, 2))
+    folder = make_run(tmp_path, configs[0], 7, finished=True)
+    marker = json.loads((folder / "finished.json").read_text())
+    del marker["checksum"]
+    (folder / "finished.json").write_bytes(seal({**marker, "format": 0}))
+    with pytest.raises(InputError, match="format 0; this version of scorebo reads and writes format 1"):
+        submit(configs, [])
+    assert not (tmp_path / ".sweeps").exists()
+
+
+def test_one_launcher_and_one_results_folder_a_sweep(tmp_path):
+    first, second = sweep_of(tmp_path, range(1, 3))
+    with pytest.raises(InputError, match="A sweep has one 'launcher'"):
+        Sweep.create([first, {**second, "launcher": {"name": "local", "minutes": 3}}], [])
+    with pytest.raises(InputError, match="There is nothing in this sweep"):
+        submit([], [])
+
+
+def test_settings_have_the_defaults_of_their_configs(tmp_path):
+    for name, kind in (("local", LocalSettings), ("slurm", SlurmSettings)):
+        config = sweep_of(tmp_path, range(1, 2), f"launcher={name}")[0]
+        assert read_settings(config["launcher"], 1) == kind()
+    paper = sweep_of(tmp_path, range(1, 2), "launcher=slurm_paper")[0]
+    structured = sweep_of(tmp_path, range(1, 2), "launcher=slurm_paper_structured")[0]
+    assert (paper["launcher"]["cpus"], paper["threads"]) == (4, 4)
+    assert (structured["launcher"]["cpus"], structured["threads"]) == (8, 8)
+    assert RunStore(tmp_path, paper).run_id == RunStore(tmp_path, sweep_of(tmp_path, range(1, 2))[0]).run_id
+
+
+def test_batch_script_has_what_was_asked_for(tmp_path):
+    settings = SlurmSettings(partition="cpu", account="me", minutes=90, memory_gb=1.5, cpus=4, setup=["module load x"])
+    script = slurm.batch_script(tmp_path / "sweep-1", 4, settings, 30)
+    for line in (
+        *("--partition=cpu", "--account=me", "--time=90", "--mem=1536M", "--cpus-per-task=4", "--array=0-29%30"),
+        *("--requeue", "--signal=USR2@120", "--job-name=sweep-1"),
+    ):
+        assert f"#SBATCH {line}\n" in script
+    assert script.index("export OMP_NUM_THREADS=4") < script.index("module load x") < script.index("srun")
+
+
+def test_help_of_the_commands(capsys):
+    for command in ("sweep", "status", "cancel", "retry"):
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--help"])
+        assert stop.value.code == 0
+        assert f"examples:\n  scorebo {command}" in capsys.readouterr().out
+
+
+def test_retry_changes_only_the_launcher(tmp_path, capsys):
+    Sweep.create(sweep_of(tmp_path, range(1, 2)), [])
+    assert main(["retry", "--failed", "--results", str(tmp_path), "seed=3"]) == 2
+    assert "Only launcher.NAME=VALUE and workers=N" in capsys.readouterr().err
+    assert main(["retry", "--failed", "--results", str(tmp_path), "launcher.minuts=3"]) == 2
+    assert "Unknown option of launcher 'local' 'minuts'" in capsys.readouterr().err
+    assert main(["cancel", "--results", str(tmp_path)]) == 0
+    assert "nothing is queued or running" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_waiting_ends_with_1_if_a_run_failed(tmp_path, monkeypatch, capsys, fails):
+    def stub(sweep):
+        configs = [sweep.config(index) for index in range(2)]
+        make_run(tmp_path, configs[0], configs[0]["benchmark"]["total"] + 1, finished=True)
+        if fails:
+            outcomes.note(sweep, sweep.runs[1], outcomes.FAILED, reason="the machine is on fire")
+        else:
+            make_run(tmp_path, configs[1], configs[0]["benchmark"]["total"] + 1, finished=True)
+
+    monkeypatch.setattr("scorebo.launch.local.start", stub)
+    assert main(["sweep", *RUN, f"results={tmp_path}", "--wait"]) == int(fails)
+    captured = capsys.readouterr()
+    assert "2 runs, 0 of them finished already" in captured.out
+    assert f"finished {2 - fails}  running 0  queued 0  failed {int(fails)}" in captured.out
+    assert "[2/2] gramacy1 al_lognormal random seed 2" in captured.err
+    if not fails:
+        assert main(["sweep", *RUN, f"results={tmp_path}"]) == 0
+        assert "2 runs, 2 of them finished already" in capsys.readouterr().out

@@ -1,0 +1,20 @@
+import os
+import subprocess
+import sys
+
+from scorebo.store import RunStore
+from tests.runs import tiny_config, tiny_overrides
+
+
+def test_hydra_s_own_multirun_gives_the_runs_of_the_other_commands(tmp_path):
+    """In the folders that `scorebo run` and `scorebo sweep` would take; a finished one is skipped."""
+    settings = ("gramacy1", "random", "benchmark.total=3")
+    overrides = [*tiny_overrides(tmp_path / "results", *settings), "seed=1,2"]
+    command = [sys.executable, "-m", "scorebo", "-m", *overrides]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ), check=False)
+    assert done.returncode == 0, done.stderr
+    for seed in (1, 2):
+        config = tiny_config(tmp_path / "results", *settings, f"seed={seed}")
+        assert RunStore(tmp_path / "results", config).is_finished()
+    assert len(list(tmp_path.rglob("finished.json"))) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["results"], "nothing is left where the command was given"
