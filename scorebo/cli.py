@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scorebo.errors import InputError
+from scorebo.report_commands import add_commands, add_selection, chosen_runs
 
 PLURALS = {
     "benchmarks": "benchmark",
@@ -97,13 +98,11 @@ def _parser() -> argparse.ArgumentParser:
 
     plot = add("plot", "Draw a figure of the paper from stored runs.", PLOT_EXAMPLES)
     plot.add_argument("figure", metavar="ID", help="see `scorebo list figures`")
-    plot.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="root of the run folders")
     plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
-    plot.add_argument("--scale", metavar="SCALE", help="smoke, small or paper; by default the one with most runs there")
-    plot.add_argument("--experiment", metavar="NAME", help="runs of another experiment than the figure's own")
-    plot.add_argument("--all", action="store_true", help="every run in DIR, whether of an experiment or not")
-    plot.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
+    add_selection(plot, "the figure's own")
     plot.set_defaults(command=_plot)
+
+    add_commands(add)
 
     listing = add("list", "List what can be run or drawn.", LIST_EXAMPLES)
     listing.add_argument("what", metavar="WHAT", help="benchmarks, acquisitions, models, experiments or figures")
@@ -154,20 +153,9 @@ def _collect(options: argparse.Namespace) -> None:
 def _plot(options: argparse.Namespace) -> None:
     from scorebo.errors import check_choice
     from scorebo.report import FIGURES, draw
-    from scorebo.selection import select
-    from scorebo.store import collect
 
     check_choice("figure", options.figure, FIGURES)
-    if options.all and (options.scale or options.experiment):
-        raise InputError("--all draws every run: it goes with neither --scale nor --experiment.")
-    table = collect(options.results)
-    for problem in table.attrs["problems"]:
-        print(f"scorebo: {problem}", file=sys.stderr)
-    what = f"all {table['run_id'].nunique()} runs in {options.results}"
-    if not options.all:
-        name = options.experiment or options.figure.replace("-", "_")
-        chosen = select(table, name, options.scale, results=options.results, config_dir=options.config_dir)
-        table, what = chosen.table, str(chosen)
+    table, what = chosen_runs(options, options.figure.replace("-", "_"))
     draw(options.figure, table, options.out)
     print(f"{options.figure}: {options.out} ({what})")
 

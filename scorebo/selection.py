@@ -63,6 +63,30 @@ def select(
     return Selection(rows, experiment, best, len(found), expected, len(there - found))
 
 
+def select_all(table: pd.DataFrame, results: Path) -> pd.DataFrame:
+    """The table itself, if runs of one name differ in nothing but their seed.
+
+    Otherwise two versions of a configuration would be averaged; the settings in which they differ are named.
+    """
+    first: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = {}
+    there = set(table["run_id"])
+    for run in describe_runs(results, []):
+        if run["run_id"] not in there:
+            continue
+        own = _flat(identity_nodes(read_config(run["folder"] / "config.yaml")))
+        del own["seed"]
+        names = tuple(run[name] for name in WHO[:-1])
+        folder, other = first.setdefault(names, (run["folder"].name, own))
+        differ = [key for key in own | other if own.get(key) != other.get(key)]
+        if differ:
+            listed = ", ".join(f"{key}={own.get(key)} and {other.get(key)}" for key in differ[:5])
+            raise InputError(
+                f"Runs of {' '.join(names)} have different settings: {run['folder'].name} and {folder} have {listed}. "
+                "Their average would mean nothing: choose an experiment's runs, or keep them in separate folders."
+            )
+    return table
+
+
 def experiment_runs(experiment: str, scale: str, composer: Composer, tasks: Collection[str]) -> Identities:
     """The runs of an experiment on those of its tasks that are among `tasks`."""
     own = at_scale(composer.experiment(experiment), scale).get("benchmarks") or []

@@ -1,0 +1,77 @@
+"""The commands that look at stored runs: their options, and what they print."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scorebo.errors import InputError, check_choice
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COMPARE_EXAMPLES = """examples:
+  scorebo compare --results results --metric inference_regret --baseline nei
+  scorebo compare --results results --metric negative_mll --scale small
+  scorebo compare --results results/demo --experiment demo --metric rmse --json
+
+Runs are those of the experiment behind the metric's figure, as with `scorebo plot`. Methods are compared pair by pair
+on the seeds both have: without --baseline each with each."""
+
+Add = Callable[[str, str, str], argparse.ArgumentParser]
+
+
+def add_commands(add: Add) -> None:
+    """Add the commands to the parser."""
+    compare = add("compare", "Compare methods, paired by seed, with intervals and tests.", COMPARE_EXAMPLES)
+    compare.add_argument("--metric", default="inference_regret", metavar="NAME", help="inference_regret, rmse, …")
+    compare.add_argument("--baseline", metavar="METHOD", help="the method that all others are compared with")
+    add_selection(compare, "the metric's own")
+    compare.add_argument("--json", action="store_true", help="every number, as JSON")
+    compare.set_defaults(command=_compare)
+
+
+def add_selection(parser: argparse.ArgumentParser, whose: str) -> None:
+    """The options that say which runs are looked at."""
+    parser.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="root of the run folders")
+    parser.add_argument(
+        "--scale", metavar="SCALE", help="smoke, small or paper; by default the one with most runs there"
+    )
+    parser.add_argument("--experiment", metavar="NAME", help=f"runs of another experiment than {whose}")
+    parser.add_argument("--all", action="store_true", help="every run in DIR, whether of an experiment or not")
+    parser.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
+
+
+def chosen_runs(options: argparse.Namespace, experiment: str) -> tuple[pd.DataFrame, str]:
+    """The table of the runs that the options choose, and which these are in words; problems are printed."""
+    from scorebo.selection import select, select_all
+    from scorebo.store import collect
+
+    if options.all and (options.scale or options.experiment):
+        raise InputError("--all draws every run: it goes with neither --scale nor --experiment.")
+    table = collect(options.results)
+    for problem in table.attrs["problems"]:
+        print(f"scorebo: {problem}", file=sys.stderr)
+    if options.all:
+        return select_all(table, options.results), f"all {table['run_id'].nunique()} runs in {options.results}"
+    chosen = select(
+        table, options.experiment or experiment, options.scale, results=options.results, config_dir=options.config_dir
+    )
+    return chosen.table, str(chosen)
+
+
+def _compare(options: argparse.Namespace) -> None:
+    from scorebo.report.statistics import METRICS, compare
+    from scorebo.report.statistics.text import as_plain, format_comparison
+
+    metric = METRICS[check_choice("metric", options.metric, METRICS)]
+    table, what = chosen_runs(options, metric.experiment)
+    comparison = compare(table, options.metric, options.baseline)
+    if options.json:
+        print(json.dumps({"runs": what, **as_plain(comparison)}, indent=2))
+    else:
+        print(f"{format_comparison(comparison)}\n\n({what})")
