@@ -22,6 +22,17 @@ COMPARE_EXAMPLES = """examples:
 Runs are those of the experiment behind the metric's figure, as with `scorebo plot`. Methods are compared pair by pair
 on the seeds both have: without --baseline each with each."""
 
+SCORECARD_EXAMPLES = """examples:
+  scorebo scorecard --results results
+  scorebo scorecard --results results --scale paper --markdown
+
+Each claim of the paper is tested on the runs of its own experiments: supported, contradicted, undecided (with the seeds
+still needed) or not run."""
+
+RESULTS = "root of the run folders"
+SCALE = "smoke, small or paper; by default the one with most runs there"
+CONFIG_DIR = "folder with config groups of your own"
+
 Add = Callable[[str, str, str], argparse.ArgumentParser]
 
 
@@ -34,16 +45,24 @@ def add_commands(add: Add) -> None:
     compare.add_argument("--json", action="store_true", help="every number, as JSON")
     compare.set_defaults(command=_compare)
 
+    scorecard = add(
+        "scorecard", "Say of each of the paper's claims whether stored runs support it.", SCORECARD_EXAMPLES
+    )
+    scorecard.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help=RESULTS)
+    scorecard.add_argument("--scale", metavar="SCALE", help=SCALE)
+    scorecard.add_argument("--config-dir", type=Path, metavar="DIR", help=CONFIG_DIR)
+    scorecard.add_argument("--markdown", action="store_true", help="a table in Markdown")
+    scorecard.add_argument("--json", action="store_true", help="every number, as JSON")
+    scorecard.set_defaults(command=_scorecard)
+
 
 def add_selection(parser: argparse.ArgumentParser, whose: str) -> None:
     """The options that say which runs are looked at."""
-    parser.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="root of the run folders")
-    parser.add_argument(
-        "--scale", metavar="SCALE", help="smoke, small or paper; by default the one with most runs there"
-    )
+    parser.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help=RESULTS)
+    parser.add_argument("--scale", metavar="SCALE", help=SCALE)
     parser.add_argument("--experiment", metavar="NAME", help=f"runs of another experiment than {whose}")
     parser.add_argument("--all", action="store_true", help="every run in DIR, whether of an experiment or not")
-    parser.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
+    parser.add_argument("--config-dir", type=Path, metavar="DIR", help=CONFIG_DIR)
 
 
 def chosen_runs(options: argparse.Namespace, experiment: str) -> tuple[pd.DataFrame, str]:
@@ -75,3 +94,18 @@ def _compare(options: argparse.Namespace) -> None:
         print(json.dumps({"runs": what, **as_plain(comparison)}, indent=2))
     else:
         print(f"{format_comparison(comparison)}\n\n({what})")
+
+
+def _scorecard(options: argparse.Namespace) -> None:
+    from scorebo.report.claims import Evidence, format_scorecard, scorecard
+    from scorebo.report.statistics.text import as_plain
+
+    if options.scale:
+        from scorebo.scales import SCALES
+
+        check_choice("scale", options.scale, SCALES)
+    evidence = Evidence(options.results, options.scale, options.config_dir)
+    for problem in evidence.table.attrs["problems"]:
+        print(f"scorebo: {problem}", file=sys.stderr)
+    findings = scorecard(evidence)
+    print(json.dumps(as_plain(findings), indent=2) if options.json else format_scorecard(findings, options.markdown))

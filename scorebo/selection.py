@@ -39,7 +39,13 @@ class Selection:
 
 
 def select(
-    table: pd.DataFrame, experiment: str, scale: str | None = None, *, results: Path, config_dir: Path | None = None
+    table: pd.DataFrame,
+    experiment: str,
+    scale: str | None = None,
+    *,
+    results: Path,
+    config_dir: Path | None = None,
+    composer: Composer | None = None,
 ) -> Selection:
     """The rows of a collected table that belong to the runs of an experiment.
 
@@ -49,10 +55,11 @@ def select(
         scale: smoke, small or paper; by default the one of which most runs are there, the larger of two with as many.
         results: where the table was collected, for what is said when there are no such runs.
         config_dir: a folder with the user's own config groups.
+        composer: of an earlier selection, whose compositions are used again; it has its own `config_dir`.
     """
     scales = SCALES[::-1] if scale is None else (check_choice("scale", scale, SCALES),)
     there = set(table["run_id"])
-    composer = Composer(config_dir)
+    composer = composer or Composer(config_dir)
     wanted = {name: experiment_runs(experiment, name, composer, set(table["benchmark"])) for name in scales}
     best = max(wanted, key=lambda name: len(wanted[name].keys() & there))  # the first of equals
     found = wanted[best].keys() & there
