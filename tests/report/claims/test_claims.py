@@ -9,7 +9,7 @@ import pytest
 
 from scorebo.cli import main
 from scorebo.experiments import sweep_configs
-from scorebo.report.claims import CLAIMS, format_scorecard, judge, reference
+from scorebo.report.claims import CLAIMS, format_scorecard, judge, reference, statements
 from scorebo.report.claims.base import MissingRunsError
 from tests.report.report_tables import AL_TASKS, BO_TASKS
 from tests.store.store_samples import make_run
