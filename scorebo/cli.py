@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scorebo.errors import InputError
-from scorebo.report_commands import add_commands, add_selection, chosen_runs
+from scorebo.report_commands import add_commands
 
 PLURALS = {
     "benchmarks": "benchmark",
@@ -35,14 +35,6 @@ COLLECT_EXAMPLES = """examples:
 
 With --hyperparameters one row per run, iteration and hyperparameter set, in the task's own units: outputscale and noise
 are variances of the task's outputs, mean is one of them; lengthscale_1 … are in units of the sides of the box."""
-PLOT_EXAMPLES = """examples:
-  scorebo plot al-mll --results results --out al-mll.pdf
-  scorebo plot al-mll --results results --scale small --out al-mll.svg
-  scorebo plot al-rmse --results results/demo --experiment demo --out al-rmse.png
-  scorebo plot al-mll --results results/tour --all --out al-mll.png
-
-A figure shows the runs of the experiment of its name (al-mll: experiment=al_mll), at the scale of which most runs are
-in DIR unless --scale says which; other runs are ignored."""
 LIST_EXAMPLES = """examples:
   scorebo list benchmarks
   scorebo list acquisitions --config-dir my_configs"""
@@ -57,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:
         options.overrides += rest
+    options.given = ["scorebo", *(sys.argv[1:] if arguments is None else arguments)]
     logging.basicConfig(level=logging.WARNING, format="scorebo: %(message)s", stream=sys.stderr)
     # Hydra logs what it also raises; it is reported once, below.
     logging.getLogger("hydra").setLevel(logging.CRITICAL)
@@ -95,12 +88,6 @@ def _parser() -> argparse.ArgumentParser:
         "--hyperparameters", action="store_true", help="every hyperparameter set instead of the metrics"
     )
     collect.set_defaults(command=_collect)
-
-    plot = add("plot", "Draw a figure of the paper from stored runs.", PLOT_EXAMPLES)
-    plot.add_argument("figure", metavar="ID", help="see `scorebo list figures`")
-    plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
-    add_selection(plot, "the figure's own")
-    plot.set_defaults(command=_plot)
 
     add_commands(add)
 
@@ -148,16 +135,6 @@ def _collect(options: argparse.Namespace) -> None:
         print(f"scorebo: {problem}", file=sys.stderr)
     rows = "hyperparameter sets" if options.hyperparameters else "records"
     print(f"{table['run_id'].nunique()} runs, {len(table)} {rows}: {options.out}")
-
-
-def _plot(options: argparse.Namespace) -> None:
-    from scorebo.errors import check_choice
-    from scorebo.report import FIGURES, draw
-
-    check_choice("figure", options.figure, FIGURES)
-    table, what = chosen_runs(options, options.figure.replace("-", "_"))
-    draw(options.figure, table, options.out)
-    print(f"{options.figure}: {options.out} ({what})")
 
 
 def _list(options: argparse.Namespace) -> None:

@@ -6,8 +6,9 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError, check_choice
 
@@ -22,6 +23,21 @@ COMPARE_EXAMPLES = """examples:
 Runs are those of the experiment behind the metric's figure, as with `scorebo plot`. Methods are compared pair by pair
 on the seeds both have: without --baseline each with each."""
 
+PLOT_EXAMPLES = """examples:
+  scorebo plot al-mll --results results --out al-mll.pdf
+  scorebo plot al-mll --results results --scale small --healthy-only --out al-mll.svg
+  scorebo plot al-rmse --results results/demo --experiment demo --out al-rmse.png
+  scorebo plot al-mll --results results/tour --all --out al-mll.png
+  scorebo plot sal-example --out sal-example.pdf
+
+A figure shows the runs of the experiment of its name (al-mll: experiment=al_mll), at the scale of which most runs are
+in DIR unless --scale says which; other runs are ignored."""
+HEALTH_EXAMPLES = """examples:
+  scorebo health --results results --experiment al_mll
+  scorebo health --results results --all"""
+WHENCE_EXAMPLES = """examples:
+  scorebo whence al-mll.pdf
+  scorebo whence figures/bo-regret.png --results /archive/results --json"""
 SCORECARD_EXAMPLES = """examples:
   scorebo scorecard --results results
   scorebo scorecard --results results --scale paper --markdown
@@ -38,6 +54,23 @@ Add = Callable[[str, str, str], argparse.ArgumentParser]
 
 def add_commands(add: Add) -> None:
     """Add the commands to the parser."""
+    plot = add("plot", "Draw a figure of the paper from stored runs.", PLOT_EXAMPLES)
+    plot.add_argument("figure", metavar="ID", help="see `scorebo list figures`")
+    plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
+    add_selection(plot, "the figure's own")
+    plot.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
+    plot.set_defaults(command=_plot)
+
+    whence = add("whence", "Say where a figure comes from, and whether its data are unchanged.", WHENCE_EXAMPLES)
+    whence.add_argument("file", type=Path, metavar="FILE", help="a figure that was drawn by `scorebo plot`")
+    whence.add_argument("--results", type=Path, metavar="DIR", help="where its runs are now, if they were moved")
+    whence.add_argument("--json", action="store_true", help="all of it, as JSON")
+    whence.set_defaults(command=_whence)
+
+    health = add("health", "Show how the samplers of stored runs did.", HEALTH_EXAMPLES)
+    add_selection(health, "all of them")
+    health.set_defaults(command=_health)
+
     compare = add("compare", "Compare methods, paired by seed, with intervals and tests.", COMPARE_EXAMPLES)
     compare.add_argument("--metric", default="inference_regret", metavar="NAME", help="inference_regret, rmse, …")
     compare.add_argument("--baseline", metavar="METHOD", help="the method that all others are compared with")
@@ -65,8 +98,17 @@ def add_selection(parser: argparse.ArgumentParser, whose: str) -> None:
     parser.add_argument("--config-dir", type=Path, metavar="DIR", help=CONFIG_DIR)
 
 
-def chosen_runs(options: argparse.Namespace, experiment: str) -> tuple[pd.DataFrame, str]:
-    """The table of the runs that the options choose, and which these are in words; problems are printed."""
+@dataclass(frozen=True)
+class Chosen:
+    """The runs that the options choose: their rows, which these are in words, and how to choose them again."""
+
+    table: pd.DataFrame
+    words: str
+    selection: dict[str, Any]
+
+
+def chosen_runs(options: argparse.Namespace, experiment: str | None) -> Chosen:
+    """The runs of the experiment (or of the one named instead), or with `--all` whatever there is; prints problems."""
     from scorebo.selection import select, select_all
     from scorebo.store import collect
 
@@ -75,12 +117,51 @@ def chosen_runs(options: argparse.Namespace, experiment: str) -> tuple[pd.DataFr
     table = collect(options.results)
     for problem in table.attrs["problems"]:
         print(f"scorebo: {problem}", file=sys.stderr)
-    if options.all:
-        return select_all(table, options.results), f"all {table['run_id'].nunique()} runs in {options.results}"
-    chosen = select(
-        table, options.experiment or experiment, options.scale, results=options.results, config_dir=options.config_dir
-    )
-    return chosen.table, str(chosen)
+    where = {"results": str(options.results.resolve())}
+    name = options.experiment or experiment
+    if options.all or name is None:
+        words = f"all {table['run_id'].nunique()} runs in {options.results}"
+        return Chosen(select_all(table, options.results), words, where)
+    chosen = select(table, name, options.scale, results=options.results, config_dir=options.config_dir)
+    return Chosen(chosen.table, str(chosen), {**where, "experiment": name, "scale": chosen.scale})
+
+
+def _plot(options: argparse.Namespace) -> None:
+    from scorebo.report import FIGURES, draw
+    from scorebo.report.health import health_note, unhealthy_runs
+    from scorebo.store import collect_hyperparameters
+
+    figure = FIGURES[check_choice("figure", options.figure, FIGURES)]
+    if figure.source == "fits":
+        draw(options.figure, None, options.out, command=options.given)
+        print(f"{options.figure}: {options.out} (from small fits of its own)")
+        return
+    chosen = chosen_runs(options, options.figure.replace("-", "_"))
+    table, notes = chosen.table, health_note(chosen.table, options.healthy_only)
+    if options.healthy_only:
+        table = table[~table["run_id"].isin(unhealthy_runs(table))].reset_index(drop=True)
+        if table.empty:
+            raise InputError("No run has a healthy sampler: see `scorebo health`.")
+    if figure.source == "hyperparameters":
+        table = collect_hyperparameters(options.results, set(table["run_id"]))
+    selection = {**chosen.selection, "source": figure.source, "healthy_only": options.healthy_only}
+    draw(options.figure, table, options.out, command=options.given, selection=selection, notes=notes)
+    print(f"{options.figure}: {options.out} ({chosen.words})")
+
+
+def _whence(options: argparse.Namespace) -> None:
+    from scorebo.report import provenance, whence
+
+    origin = provenance.read(options.file)
+    state = whence.compare_with_now(origin, options.results)
+    print(json.dumps({**origin, "now": state.as_dict()}, indent=2) if options.json else whence.in_words(origin, state))
+
+
+def _health(options: argparse.Namespace) -> None:
+    from scorebo.report.health import format_health
+
+    chosen = chosen_runs(options, None)
+    print(f"{format_health(chosen.table)}\n\n({chosen.words})")
 
 
 def _compare(options: argparse.Namespace) -> None:
@@ -88,12 +169,12 @@ def _compare(options: argparse.Namespace) -> None:
     from scorebo.report.statistics.text import as_plain, format_comparison
 
     metric = METRICS[check_choice("metric", options.metric, METRICS)]
-    table, what = chosen_runs(options, metric.experiment)
-    comparison = compare(table, options.metric, options.baseline)
+    chosen = chosen_runs(options, metric.experiment)
+    comparison = compare(chosen.table, options.metric, options.baseline)
     if options.json:
-        print(json.dumps({"runs": what, **as_plain(comparison)}, indent=2))
+        print(json.dumps({"runs": chosen.words, **as_plain(comparison)}, indent=2))
     else:
-        print(f"{format_comparison(comparison)}\n\n({what})")
+        print(f"{format_comparison(comparison)}\n\n({chosen.words})")
 
 
 def _scorecard(options: argparse.Namespace) -> None:

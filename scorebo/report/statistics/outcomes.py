@@ -83,7 +83,7 @@ def method_names(rows: pd.DataFrame) -> pd.Series:
 def method_label(method: str) -> str:
     """A method's name in words."""
     name, _, model = method.partition("@")
-    return f"{label(name)} ({model})" if model else label(name)
+    return f"{label(name)} ({model})" if model else label(method)
 
 
 def horizon_of(rows: pd.DataFrame) -> int:
