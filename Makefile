@@ -4,19 +4,23 @@
 # make speed   this project and BoTorch side by side
 # make speed-bo the same for a whole iteration of optimisation; BoTorch takes about ten minutes
 # make bench   iterations with both samplers, BoTorch and Pyro: a table and a figure in results/bench
+# make figures every figure that the runs in results/ allow, in results/figures
 # ARGS="..." is passed on: make test ARGS="tests/gp -x"
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo demo-bo test lint types speed speed-bo bench clean
+.PHONY: demo demo-bo figures test lint types speed speed-bo bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/python scripts/demo.py $(ARGS)
 
 demo-bo: $(INSTALLED)
 	$(BIN)/python scripts/demo.py --experiment demo_bo $(ARGS)
+
+figures: $(INSTALLED)
+	$(BIN)/python scripts/plot_figures.py $(ARGS)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)

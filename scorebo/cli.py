@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scorebo.errors import InputError
-from scorebo.launch.commands import add_commands
+from scorebo.launch.commands import add_commands as add_launch_commands
+from scorebo.report_commands import add_commands as add_report_commands
 
 PLURALS = {
     "benchmarks": "benchmark",
@@ -38,14 +39,6 @@ COLLECT_EXAMPLES = """examples:
 With --hyperparameters one row per run, iteration and hyperparameter set, in the task's own units: outputscale and noise
 are variances of the task's outputs, mean is one of them; lengthscale_1 … are in units of the sides of the box.
 Runs whose files did not change since the last time are not read again (DIR/.cache); --fresh reads and checks all."""
-PLOT_EXAMPLES = """examples:
-  scorebo plot al-mll --results results --out al-mll.pdf
-  scorebo plot al-mll --results results --scale small --out al-mll.svg
-  scorebo plot al-rmse --results results/demo --experiment demo --out al-rmse.png
-  scorebo plot al-mll --results results/tour --all --out al-mll.png
-
-A figure shows the runs of the experiment of its name (al-mll: experiment=al_mll), at the scale of which most runs are
-in DIR unless --scale says which; other runs are ignored."""
 REPLAY_EXAMPLES = """examples:
   scorebo replay results/branin/bo_lognormal/nei/seed-1-0f3c2a9b41de --iteration 37
   scorebo replay 0f3c2a --results results --iteration 37
@@ -77,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:
         options.overrides += rest
+    options.given = ["scorebo", *(sys.argv[1:] if arguments is None else arguments)]
     logging.basicConfig(level=logging.WARNING, format="scorebo: %(message)s", stream=sys.stderr)
     # Hydra logs what it also raises; it is reported once, below.
     logging.getLogger("hydra").setLevel(logging.CRITICAL)
@@ -107,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--quiet", action="store_true", help="no progress")
     run.set_defaults(command=_run)
 
-    add_commands(add)
+    add_launch_commands(add)
 
     collect = add("collect", "Gather the records of all runs in one tidy table.", COLLECT_EXAMPLES)
     collect.add_argument("results", type=Path, metavar="DIR", help="root of the run folders")
@@ -118,15 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     collect.add_argument("--fresh", action="store_true", help="read every run, also those that did not change")
     collect.set_defaults(command=_collect)
 
-    plot = add("plot", "Draw a figure of the paper from stored runs.", PLOT_EXAMPLES)
-    plot.add_argument("figure", metavar="ID", help="see `scorebo list figures`")
-    plot.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="root of the run folders")
-    plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
-    plot.add_argument("--scale", metavar="SCALE", help="smoke, small or paper; by default the one with most runs there")
-    plot.add_argument("--experiment", metavar="NAME", help="runs of another experiment than the figure's own")
-    plot.add_argument("--all", action="store_true", help="every run in DIR, whether of an experiment or not")
-    plot.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
-    plot.set_defaults(command=_plot)
+    add_report_commands(add)
 
     replay = add("replay", "Repeat one iteration of a stored run and compare.", REPLAY_EXAMPLES)
     replay.add_argument("run", metavar="RUN", help="folder of the run, or the beginning of its id")
@@ -187,27 +173,6 @@ def _collect(options: argparse.Namespace) -> None:
         print(f"scorebo: {problem}", file=sys.stderr)
     rows = "hyperparameter sets" if options.hyperparameters else "records"
     print(f"{table['run_id'].nunique()} runs, {len(table)} {rows}: {options.out}")
-
-
-def _plot(options: argparse.Namespace) -> None:
-    from scorebo.errors import check_choice
-    from scorebo.report import FIGURES, draw
-    from scorebo.selection import select
-    from scorebo.store import collect
-
-    check_choice("figure", options.figure, FIGURES)
-    if options.all and (options.scale or options.experiment):
-        raise InputError("--all draws every run: it goes with neither --scale nor --experiment.")
-    table = collect(options.results)
-    for problem in table.attrs["problems"]:
-        print(f"scorebo: {problem}", file=sys.stderr)
-    what = f"all {table['run_id'].nunique()} runs in {options.results}"
-    if not options.all:
-        name = options.experiment or options.figure.replace("-", "_")
-        chosen = select(table, name, options.scale, results=options.results, config_dir=options.config_dir)
-        table, what = chosen.table, str(chosen)
-    draw(options.figure, table, options.out)
-    print(f"{options.figure}: {options.out} ({what})")
 
 
 def _replay(options: argparse.Namespace) -> int:

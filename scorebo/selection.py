@@ -40,7 +40,13 @@ class Selection:
 
 
 def select(
-    table: pd.DataFrame, experiment: str, scale: str | None = None, *, results: Path, config_dir: Path | None = None
+    table: pd.DataFrame,
+    experiment: str,
+    scale: str | None = None,
+    *,
+    results: Path,
+    config_dir: Path | None = None,
+    composer: Composer | None = None,
 ) -> Selection:
     """The rows of a collected table that belong to the runs of an experiment.
 
@@ -50,10 +56,11 @@ def select(
         scale: smoke, small or paper; by default the one of which most runs are there, the larger of two with as many.
         results: where the table was collected, for what is said when there are no such runs.
         config_dir: a folder with the user's own config groups.
+        composer: of an earlier selection, whose compositions are used again; it has its own `config_dir`.
     """
     scales = SCALES[::-1] if scale is None else (check_choice("scale", scale, SCALES),)
     there = set(table["run_id"])
-    composer = Composer(config_dir)
+    composer = composer or Composer(config_dir)
     wanted = {name: experiment_runs(experiment, name, composer, set(table["benchmark"])) for name in scales}
     best = max(wanted, key=lambda name: len(wanted[name].keys() & there))  # the first of equals
     found = wanted[best].keys() & there
@@ -62,6 +69,30 @@ def select(
     rows = table[table["run_id"].isin(found)].reset_index(drop=True)
     expected = count_runs(composer.experiment(experiment), best)
     return Selection(rows, experiment, best, len(found), expected, len(there - found))
+
+
+def select_all(table: pd.DataFrame, results: Path) -> pd.DataFrame:
+    """The table itself, if runs of one name differ in nothing but their seed.
+
+    Otherwise two versions of a configuration would be averaged; the settings in which they differ are named.
+    """
+    first: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = {}
+    there = set(table["run_id"])
+    for run in describe_runs(results, []):
+        if run["run_id"] not in there:
+            continue
+        own = _flat(identity_nodes(read_config(run["folder"] / "config.yaml")))
+        del own["seed"]
+        names = tuple(run[name] for name in WHO[:-1])
+        folder, other = first.setdefault(names, (run["folder"].name, own))
+        differ = [key for key in own | other if own.get(key) != other.get(key)]
+        if differ:
+            listed = ", ".join(f"{key}={own.get(key)} and {other.get(key)}" for key in differ[:5])
+            raise InputError(
+                f"Runs of {' '.join(names)} have different settings: {run['folder'].name} and {folder} have {listed}. "
+                "Their average would mean nothing: choose an experiment's runs, or keep them in separate folders."
+            )
+    return table
 
 
 def experiment_runs(experiment: str, scale: str, composer: Composer, tasks: Collection[str]) -> Identities:

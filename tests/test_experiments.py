@@ -21,6 +21,7 @@ REPETITIONS = {
     **dict.fromkeys(("priors", "gp8_regret", "gp8_hyperparameters_lognormal", "gp8_hyperparameters_botorch"), 20),
     **dict.fromkeys(("saas_final", "saas_hyperparameters", "saas_noise", "addgp", "pd1"), 20),
 }
+WITHOUT_FIGURE = {"pd1_few_sets"}  # for a claim alone
 # Tasks the paper has and this project does not have yet. A task that arrives is taken from here.
 NOT_AVAILABLE = {
     *("lasso_dna", "svm_ct"),
@@ -209,7 +210,7 @@ class TestScales:
 class TestFigures:
     def test_every_figure_has_an_experiment_of_its_name(self, composer):
         figures = set(REPETITIONS) | WITHOUT_RUNS
-        assert set(available("experiment")) == figures | {"demo", "demo_bo"}
+        assert set(available("experiment")) == figures | {"demo", "demo_bo"} | WITHOUT_FIGURE
         for name in figures:
             node = composer.experiment(name)
             assert node.name == name

@@ -132,6 +132,10 @@ class SCoreBO(PointAcquisition):
         parts = zip(*(column.split(rows) for column in columns), strict=True)
         return torch.cat([self._estimate(levels, *part) for part in parts]).mT.reshape(shape)
 
+    def conditional_moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of y at points `b x D` for each optimum and set, each `N x M x b`."""
+        return self._conditional(self._predict(points)).moments()
+
     def _estimate(
         self, levels: Tensor, mean: Tensor, shift: Tensor, noise: Tensor, threshold: Tensor, *marginal: Tensor
     ) -> Tensor:

@@ -1,43 +1,57 @@
-"""Each figure is a function from the tidy table to panels of lines; one renderer draws them all."""
+"""Each figure is a function from a table to panels of lines, or draws itself from small fits; one renderer for all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from scorebo.errors import InputError, check_choice
-from scorebo.report.curves import MIN_RUNS, curves, gaps
-from scorebo.report.ranking import TIME, ranking
-from scorebo.report.regrets import LOG, measured_rows, with_values
-from scorebo.report.render import FigureData, Line, Panel, render
-from scorebo.report.style import FORMATS, method_order, task_order, title
-from scorebo.report.table import choose_model, model_rows, require_values
+from scorebo.report import example_figures, provenance
+from scorebo.report.claims import reference
+from scorebo.report.comparisons import active_learning, additive, best_values, optimisation, priors
+from scorebo.report.hyperparameters import hyperparameters
+from scorebo.report.render import Drawing, FigureData, render
+from scorebo.report.style import FORMATS
 from scorebo.store.atomic import storage_errors, write_atomically
-
-# The MAP reference has a model of its own, and stands beside methods under another.
-OWN_MODELS = {"nei_map": "map"}
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: what it shows, and the function that computes its panels from a table of results."""
+    """A figure: what it shows, the function that computes it, and from what.
+
+    `source` says which table that is: the records, the hyperparameter sets, or none (small fits of its own).
+    """
 
     description: str
-    data: Callable[[pd.DataFrame], FigureData]
+    data: Callable[[Any], FigureData | Drawing]
+    source: Literal["records", "hyperparameters", "fits"] = "records"
 
 
-def draw(figure: str, table: pd.DataFrame, out: Path | str) -> Path:
+def draw(
+    figure: str,
+    table: pd.DataFrame | None,
+    out: Path | str,
+    *,
+    command: Sequence[str] | None = None,
+    selection: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+) -> Path:
     """Draw a figure from a table of results into a file; the table's runs are all drawn, so select them before.
 
     Args:
         figure: A name of `FIGURES`.
-        table: The tidy table, see `scorebo.report.table`.
+        table: The tidy table, see `scorebo.report.table`; of `collect_hyperparameters` for figures of these; None for
+            figures from small fits.
         out: The file; its ending (.pdf, .png or .svg) says the format. Its folder is made if it is not there.
+        command: What the file says it was drawn with; by default this process's command.
+        selection: How the runs were chosen, also kept in the file.
+        notes: Written below the figure, before its own.
 
     Returns:
         The path of the file.
@@ -47,70 +61,38 @@ def draw(figure: str, table: pd.DataFrame, out: Path | str) -> Path:
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         raise InputError(f"The figure's file must end in {', '.join(FORMATS)}, got '{path}'.")
-    content = render(chosen.data(table), suffix)
+    origin = provenance.describe(figure, table, sys.argv if command is None else command, selection)
+    data = chosen.data(table)
+    if notes and isinstance(data, FigureData):
+        data = FigureData(data.panels, (*notes, *data.notes), data.reference)
+    content = render(data, suffix, provenance.metadata(origin, suffix))
     with storage_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, content)
     return path
 
 
-def active_learning(table: pd.DataFrame, *, metric: str, ylabel: str, log: bool) -> FigureData:
-    """One panel per task with mean ± one standard error, and the ranking where at least two methods share seeds."""
-    rows, left_out = choose_model(model_rows(table, [metric]), preferred="al_lognormal")
-    require_values(rows, metric)
-    return _comparison(rows, metric, ylabel, log, _model_notes(left_out))
+def _regret(description: str) -> Figure:
+    return Figure(description, partial(optimisation, metric="inference_regret", ylabel="Log10 inference regret"))
 
 
-def optimisation(table: pd.DataFrame, *, metric: str, ylabel: str) -> FigureData:
-    """The same for a regret: its log10 per run, averaged over the runs and not made monotone."""
-    rows = measured_rows(table, [LOG + metric])
-    require_values(rows, metric)
-    rows, without = with_values(rows, metric)
-    rows, left_out = choose_model(rows, preferred="bo_lognormal", own=OWN_MODELS)
-    notes = [f"{title(task)}: left out, its optimum is not known." for task in without]
-    return _comparison(rows, LOG + metric, ylabel, False, notes + _model_notes(left_out))
+def _sets(description: str, **options: Any) -> Figure:
+    return Figure(description, partial(hyperparameters, **options), "hyperparameters")
 
 
-def _comparison(rows: pd.DataFrame, metric: str, ylabel: str, log: bool, notes: list[str]) -> FigureData:
-    points = curves(rows, metric)
-    panels = [
-        Panel(title(task), "Number of observations", ylabel, _lines(points[points["benchmark"] == task]), log=log)
-        for task in task_order(points["benchmark"].unique())
-    ]
-    notes = notes + gaps(rows, metric)
-    ranked = ranking(rows, metric)
-    if ranked is not None:
-        lines = tuple(Line(method, TIME, ranks, np.full_like(TIME, np.nan)) for method, ranks in ranked.ranks.items())
-        panels.append(Panel("Ranking", "Run completed (%)", "Average rank", lines))
-        notes += _ranking_notes(ranked.seeds, rows)
-    return FigureData(tuple(panels), tuple(notes))
+def _learned(task: str, model: str = "al_lognormal") -> Mapping[str, Any]:
+    return {"reference": partial(reference.fitted, task, model), "reference_words": "Reference"}
 
 
-def _model_notes(left_out: list[tuple[str, list[str]]]) -> list[str]:
-    return [f"{title(task)}: runs under {', '.join(models)} left out." for task, models in left_out]
-
-
-def _lines(points: pd.DataFrame) -> tuple[Line, ...]:
-    lines = []
-    for method in method_order(points["acquisition"].unique()):
-        own = points[points["acquisition"] == method]
-        band = own["standard_error"].where(own["runs"] >= MIN_RUNS)
-        lines.append(Line(method, own["num_observations"].to_numpy(float), own["mean"].to_numpy(), band.to_numpy()))
-    return tuple(lines)
-
-
-def _ranking_notes(shared: dict[str, int], rows: pd.DataFrame) -> list[str]:
-    """Which seeds the ranking leaves out because not every method has them."""
-    available = rows.groupby("benchmark")["seed"].nunique()
-    fewer = [
-        f"{title(task)} {shared.get(task, 0)} of {available[task]}"
-        for task in task_order(available.index)
-        if shared.get(task, 0) < available[task]
-    ]
-    return [f"Ranking over the seeds that all methods share: {', '.join(fewer)}."] if fewer else []
-
+_TRUE = {"reference": partial(reference.drawn_with, "gp8"), "reference_words": "Truth", "window": 3}
 
 FIGURES = {
+    "priors": Figure(
+        "Log simple regret of NEI on the 8D GP sample with true hyperparameters and under two priors",
+        partial(priors, metric="simple_regret", ylabel="Log10 simple regret"),
+    ),
+    "sal-example": Figure("A posterior, three GPs and each one's share of SAL-HR", example_figures.sal, "fits"),
+    "scorebo-example": Figure("The same fit conditioned on optima", example_figures.scorebo, "fits"),
     "al-mll": Figure(
         "Negative MLL on the active-learning tasks, and the methods' ranking",
         partial(active_learning, metric="negative_mll", ylabel="Negative MLL", log=False),
@@ -119,8 +101,39 @@ FIGURES = {
         "RMSE on the active-learning tasks, and the methods' ranking",
         partial(active_learning, metric="rmse", ylabel="RMSE", log=True),
     ),
-    "bo-regret": Figure(
-        "Log inference regret on the synthetic tasks, and the methods' ranking",
-        partial(optimisation, metric="inference_regret", ylabel="Log10 inference regret"),
+    "gp8-regret": Figure(
+        "Log inference regret of NEI and SCoreBO on the 8D GP sample under two priors",
+        partial(priors, metric="inference_regret", ylabel="Log10 inference regret", spread=True),
+    ),
+    "bo-regret": _regret("Log inference regret on the synthetic tasks, and the methods' ranking"),
+    "saas-final": Figure("Best observation under SAAS priors on four tasks", best_values),
+    "saas-hyperparameters": _sets("Hyperparameters on the embedded Ackley under SAAS priors"),
+    "addgp": Figure("Best observation on the additive tasks, and how many true pairs are split", additive),
+    "pd1": Figure("Best accuracy on three deep-learning tasks", partial(best_values, ylabel="Best accuracy")),
+    "distances-ws": _regret("SCoreBO with the Hellinger and the Wasserstein distance, both by Monte Carlo"),
+    "distances-kl": _regret("SCoreBO with the Hellinger distance and the KL divergence, both by moment matching"),
+    "saas-noise": Figure("NEI and SCoreBO under SAAS priors at three levels of noise", best_values),
+    "ishigami-hyperparameters": _sets("Hyperparameters on Ishigami", **_learned("ishigami")),
+    "ishigami-hyperparameters-no-outputscale": _sets(
+        "Hyperparameters on Ishigami with a fixed outputscale", **_learned("ishigami", "al_lognormal_no_outputscale")
+    ),
+    "hartmann6-hyperparameters": _sets("Hyperparameters on Hartmann-6", **_learned("hartmann6_al")),
+    "gp8-hyperparameters-lognormal": _sets("Hyperparameters on the 8D GP sample, lognormal prior", **_TRUE),
+    "gp8-hyperparameters-botorch": _sets("Hyperparameters on the 8D GP sample, BoTorch prior", **_TRUE),
+    "rosenbrock4-hyperparameters": _sets("Hyperparameters on Rosenbrock-4, whatever is queried"),
+    "sal-mc": Figure(
+        "SAL-WS by moment matching and by Monte Carlo",
+        partial(active_learning, metric="negative_mll", ylabel="Negative MLL", log=False),
+    ),
+    "scorebo-mc": _regret("SCoreBO by moment matching and by Monte Carlo"),
+    "hellinger-mm": Figure(
+        "Hellinger distance of each set, moment matching against exact: a good and a poor case",
+        partial(example_figures.moment_matching, distance="hellinger"),
+        "fits",
+    ),
+    "wasserstein-mm": Figure(
+        "Wasserstein distance of each set, moment matching against exact: a good and a poor case",
+        partial(example_figures.moment_matching, distance="wasserstein"),
+        "fits",
     ),
 }

@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 
 from scorebo.report.style import method_order, task_order
+from scorebo.seeds import generator
 
 TIME = np.arange(101.0)  # per cent of a run
+RESAMPLES = 200
+MIN_SEEDS = 3
 WINDOW = 11  # points of the time axis in the moving average: ±5 %
 
 
@@ -18,6 +21,7 @@ class Ranking:
     """Average ranks (1 is best) of each method at each `TIME`, and what they are averaged over."""
 
     ranks: dict[str, np.ndarray]
+    errors: dict[str, np.ndarray]  # standard errors by resampling seeds; NaN where fewer than three
     seeds: dict[str, int]  # task -> number of seeds that every method has
 
 
@@ -32,18 +36,22 @@ def ranking(rows: pd.DataFrame, metric: str, window: int = WINDOW) -> Ranking | 
         None where there are fewer than two methods, or no seed that all of them share.
     """
     methods = method_order(rows["acquisition"].unique())
-    per_task, seeds = [], {}
+    per_task, resampled, seeds = [], [], {}
     for benchmark in task_order(rows["benchmark"].unique()):
         ranks = _ranks(rows[rows["benchmark"] == benchmark], metric, methods)
         if not ranks.empty:
             seeds[benchmark] = ranks.index.get_level_values("seed").nunique()
             observed = rows.loc[rows["benchmark"] == benchmark, "num_observations"]
             per_task.append(_on_time_axis(ranks, observed.min(), observed.max()))
+            resampled.append(_resample(ranks, observed.min(), observed.max()))
     if len(methods) < 2 or not per_task:
         return None
     stacked = pd.concat(per_task).groupby(level=0).mean()
     smooth = stacked.rolling(window, center=True, min_periods=1).mean().where(stacked.notna())
-    return Ranking({method: smooth[method].to_numpy() for method in methods}, seeds)
+    errors = _standard_errors(resampled, window, min(seeds.values()) >= MIN_SEEDS)
+    return Ranking(
+        {method: smooth[method].to_numpy() for method in methods}, dict(zip(methods, errors.T, strict=True)), seeds
+    )
 
 
 def _ranks(task: pd.DataFrame, metric: str, methods: list[str]) -> pd.DataFrame:
@@ -59,3 +67,29 @@ def _on_time_axis(ranks: pd.DataFrame, first: int, last: int) -> pd.DataFrame:
     return pd.DataFrame(
         {m: np.interp(TIME, time, mean[m].to_numpy(), left=np.nan, right=np.nan) for m in mean.columns}, index=TIME
     )
+
+
+def _resample(ranks: pd.DataFrame, first: int, last: int) -> np.ndarray:
+    """Ranks at `TIME` averaged over seeds drawn with replacement, `resamples x time x methods`."""
+    seeds = ranks.index.get_level_values("seed").unique()
+    each = np.stack([_on_time_axis(ranks.xs(seed, level="seed", drop_level=False), first, last) for seed in seeds])
+    rng = generator("ranking", len(seeds))
+    weights = rng.multinomial(len(seeds), np.full(len(seeds), 1 / len(seeds)), RESAMPLES).astype(float)
+    there = np.isfinite(each)
+    with np.errstate(invalid="ignore"):  # 0/0 where no seed that was drawn has come so far
+        return np.tensordot(weights, np.where(there, each, 0.0), 1) / np.tensordot(weights, there.astype(float), 1)
+
+
+def _standard_errors(resampled: list[np.ndarray], window: int, enough: bool) -> np.ndarray:
+    """Standard deviation over resamples of the smoothed mean over tasks, `time x methods`."""
+    stacked = np.stack(resampled)
+    there = np.isfinite(stacked)
+    count = there.sum(axis=0)
+    mean = np.where(there, stacked, 0.0).sum(axis=0) / np.where(count > 0, count, np.nan)
+    half = window // 2
+    padded = np.pad(mean, ((0, 0), (half, half), (0, 0)), constant_values=np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, window, axis=1)
+    inside = np.isfinite(windows)
+    number = inside.sum(axis=-1)
+    smooth = np.where(inside, windows, 0.0).sum(axis=-1) / np.where(number > 0, number, np.nan)
+    return np.where(np.isfinite(mean).all(axis=0) & enough, smooth.std(axis=0, ddof=1), np.nan)

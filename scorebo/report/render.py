@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import matplotlib
@@ -18,18 +19,28 @@ from scorebo.report.style import DPI, FORMATS, RC, MethodStyle, label, method_or
 
 ROW = 1.75  # inches of height for a row of panels
 NOTE_SIZE = 6.0
+REFERENCE_COLOR = "#444444"
 NOTE_CHARACTERS_PER_INCH = 22
+RUNS_SIZE = 5.0
 CROP = 4.0  # how many times the range of most values all values may cover before the rest is cropped
+
+
+Drawing = Callable[[], Figure]  # a figure that is no panels of lines draws itself
 
 
 @dataclass(frozen=True)
 class Line:
-    """A method's line: `x`, `mean` and the half-width of its band (NaN where there is none), all of one length."""
+    """A method's line: `x`, `mean` and the half-width of its band (NaN where there is none), all of one length.
+
+    `runs`, where given, is how many runs each point is the mean of: it is written beside the line where it changes, or
+    differs from that of other lines.
+    """
 
     method: str
     x: np.ndarray
     mean: np.ndarray
     band: np.ndarray
+    runs: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,7 @@ class Panel:
     ylabel: str
     lines: tuple[Line, ...]
     log: bool = False
+    reference: float | None = None  # a dashed line across
 
 
 @dataclass(frozen=True)
@@ -49,14 +61,16 @@ class FigureData:
 
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
+    reference: str = "Reference"  # what the dashed lines are called
 
 
-def render(data: FigureData, suffix: str) -> bytes:
-    """The figure as the content of a file of this kind (a key of `FORMATS`)."""
+def render(data: FigureData | Drawing, suffix: str, metadata: Mapping[str, str] | None = None) -> bytes:
+    """The figure as the content of a file of this kind (a key of `FORMATS`), with these entries in its metadata."""
     buffer = io.BytesIO()
     with matplotlib.rc_context(RC):  # type: ignore[arg-type]
-        figure = compose(data)
-        figure.savefig(buffer, format=suffix.removeprefix("."), dpi=DPI, metadata=FORMATS[suffix])
+        figure = compose(data) if isinstance(data, FigureData) else data()
+        entries = {**FORMATS[suffix], **(metadata or {})}
+        figure.savefig(buffer, format=suffix.removeprefix("."), dpi=DPI, metadata=entries)
     return buffer.getvalue()
 
 
@@ -81,6 +95,8 @@ def compose(data: FigureData) -> Figure:
     figure.align_ylabels(grid[:count])
     notes = [*data.notes, *([f"Not shown: values above {', '.join(cropped)}."] if cropped else [])]
     handles = [_handle(styles[method], label(method)) for method in methods]
+    if any(panel.reference is not None for panel in data.panels):
+        handles.append(Line2D([], [], color=REFERENCE_COLOR, linestyle="--", linewidth=0.8, label=data.reference))
     if len(grid) > count:
         grid[count].legend(handles=handles, loc="center", borderaxespad=0)
         handles = []
@@ -98,6 +114,9 @@ def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> floa
         axes.plot(line.x, line.mean, color=style.color, linestyle=style.linestyle, marker=style.marker, markevery=every)
         low, high = line.mean - line.band, line.mean + line.band
         axes.fill_between(line.x, low, high, color=style.color, alpha=0.18, linewidth=0)
+    if panel.reference is not None:
+        axes.axhline(panel.reference, color=REFERENCE_COLOR, linestyle="--", linewidth=0.8, zorder=1.5)
+    _write_runs(axes, panel, styles)
     axes.set_title(panel.title)
     axes.set_xlabel(panel.xlabel)
     axes.margins(x=0.02)
@@ -111,6 +130,27 @@ def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> floa
     return top if is_cropped else None
 
 
+def _write_runs(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> None:
+    """Write how many runs are averaged where a line's number changes, if the panel's numbers are not all the same."""
+    counts = [line.runs for line in panel.lines if line.runs is not None]
+    if not counts or len(np.unique(np.concatenate(counts))) == 1:
+        return
+    for line in panel.lines:
+        if line.runs is None:
+            continue
+        changes = np.flatnonzero(np.diff(line.runs, prepend=-1))[:6]
+        for at in changes:
+            axes.annotate(
+                f"{line.runs[at]}",
+                (line.x[at], line.mean[at]),
+                (0, 2),
+                textcoords="offset points",
+                fontsize=RUNS_SIZE,
+                color=styles[line.method].color,
+                annotation_clip=True,
+            )
+
+
 def linear_limits(panel: Panel) -> tuple[float, float, bool]:
     """Limits of a linear axis: all bands, unless a few values far above would press all others flat.
 
@@ -120,7 +160,7 @@ def linear_limits(panel: Panel) -> tuple[float, float, bool]:
         Bottom, top, and whether values lie above the top.
     """
     edges = [line.mean + sign * np.nan_to_num(line.band) for line in panel.lines for sign in (-1, 1)]
-    values = np.concatenate(edges)
+    values = np.concatenate([*edges, [np.nan if panel.reference is None else panel.reference]])
     low, high = _extent(values)
     means = np.concatenate([line.mean for line in panel.lines])
     least, most = np.nanmin(means), np.nanquantile(means, 0.9)

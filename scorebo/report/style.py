@@ -33,6 +33,28 @@ TASKS = {
     "hartmann4": "Hartmann-4",
     "hartmann6": "Hartmann-6",
     "gp8": "GP sample (8D)",
+    "ackley4_25": "Ackley-4 (25D)",
+    "hartmann6_25": "Hartmann-6 (25D)",
+    "lasso_dna": "Lasso-DNA",
+    "svm_ct": "SVM (388D)",
+    "ackley4_25_noise0": "Ackley-4 (25D), no noise",
+    "ackley4_25_low": "Ackley-4 (25D), low noise",
+    "ackley4_25_high": "Ackley-4 (25D), high noise",
+    "hartmann6_25_noise0": "Hartmann-6 (25D), no noise",
+    "hartmann6_25_low": "Hartmann-6 (25D), low noise",
+    "hartmann6_25_high": "Hartmann-6 (25D), high noise",
+    "addgp6": "Additive GP (6D)",
+    "addgp10": "Additive GP (10D)",
+    "cosmology": "Cosmology",
+    "pd1_wmt": "PD1 WMT",
+    "pd1_lm1b": "PD1 LM1B",
+    "pd1_cifar100": "PD1 CIFAR-100",
+}
+# A method under several models in one figure: the method's colour, a line of the model's own.
+MODELS: dict[str, tuple[str, Literal["-", "--", "-.", ":"]]] = {
+    "true": ("true hyperparameters", "-"),
+    "bo_lognormal": ("lognormal prior", "--"),
+    "botorch": ("BoTorch prior", ":"),
 }
 METHODS = {
     "qbmgp": MethodStyle("#009E73", "^"),
@@ -110,7 +132,13 @@ def title(task: str) -> str:
 
 
 def label(method: str) -> str:
-    """A method's name in words: abbreviations in capitals, words as words, `_mc` and `_plain` as additions."""
+    """A method's name in words: abbreviations in capitals, words as words, `_mc` and `_plain` as additions.
+
+    With a model (`nei@botorch`), the model in words too.
+    """
+    if "@" in method:
+        name, _, model = method.partition("@")
+        return f"{label(name)}, {MODELS[model][0] if model in MODELS else model}"
     if method in ("sobol", "random", "thompson"):
         return method.capitalize()
     base, addition = method, ""
@@ -126,15 +154,19 @@ def task_order(tasks: Iterable[str]) -> list[str]:
 
 
 def method_order(methods: Iterable[str]) -> list[str]:
-    """The methods in the paper's order, others after them by name."""
-    return _ordered(methods, list(METHODS))
+    """The methods in the paper's order, others after them by name; one under several models in the models' order."""
+    known = [*METHODS, *(f"{method}@{model}" for method in METHODS for model in MODELS)]
+    return _ordered(methods, known)
 
 
 def method_styles(methods: Iterable[str]) -> dict[str, MethodStyle]:
     """A style for each method; a user's own method gets one by its name, the next free one if that is taken."""
     styles, free = {}, list(SPARE)
     for method in method_order(methods):
-        if method in METHODS:
+        name, _, model = method.partition("@")
+        if model in MODELS and name in METHODS:
+            styles[method] = METHODS[name]._replace(linestyle=MODELS[model][1])
+        elif method in METHODS:
             styles[method] = METHODS[method]
         else:
             free = free or list(SPARE)

@@ -67,7 +67,7 @@ def format_summary(table: pd.DataFrame, metrics: Mapping[str, str] = METRICS) ->
             runs = row[f"{metric}_runs"]
             cells.append(text if runs in (0, row["seeds"]) else f"{text} (of {runs})")
         lines.append(cells)
-    return _aligned(lines, text_columns=3 if several else 2)
+    return aligned(lines, text_columns=3 if several else 2)
 
 
 def decimals(error: float) -> int:
@@ -84,7 +84,8 @@ def plus_minus(mean: float, error: float, digits: int) -> str:
     return f"{mean:.{digits}f} ± {error:.{digits}f}" if math.isfinite(error) else f"{mean:.{digits}f}"
 
 
-def _aligned(lines: list[list[str]], text_columns: int) -> str:
+def aligned(lines: list[list[str]], text_columns: int) -> str:
+    """Rows of cells, the first the heading, as columns: texts to the left, what follows to the right."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     padded = [
         [c.ljust(w) if i < text_columns else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _VARIANCES = ("outputscale", "noise")
 
 
-def collect_hyperparameters(results: Path | str) -> pd.DataFrame:
-    """One row per run, iteration with a model, and hyperparameter set.
+def collect_hyperparameters(results: Path | str, run_ids: Collection[str] | None = None) -> pd.DataFrame:
+    """One row per run (of `run_ids` alone, where given), iteration with a model, and hyperparameter set.
 
     Columns: benchmark, model, acquisition, seed, iteration, num_observations, `set` (from 1, in the order of the
     draws), the hyperparameters (see `in_task_units`; one with a value for each input as `lengthscale_1` …), finished,
@@ -28,7 +28,7 @@ def collect_hyperparameters(results: Path | str) -> pd.DataFrame:
     import pandas as pd
 
     problems: list[str] = []
-    runs = describe_runs(results, problems)
+    runs = [run for run in describe_runs(results, problems) if run_ids is None or run["run_id"] in run_ids]
     parts = [part for run in runs if (part := _run_table(run, problems)) is not None]
     if not parts:
         raise nothing_found(results, runs, problems, "no models yet")

@@ -40,7 +40,7 @@ def one_task():
 
 
 @pytest.mark.parametrize("suffix", MAGIC)
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", ["al-mll", "al-rmse", "bo-regret"])
 def test_writes_files_of_the_kind_their_ending_says_always_the_same(one_task, tmp_path, name, suffix):
     out = tmp_path / "new" / "folder" / f"figure{suffix}"
     assert draw(name, one_task, str(out)) == out
@@ -132,7 +132,8 @@ def test_notes_on_the_figure_say_what_is_missing(whole_suite):
     note = figure(join(lacking, other)).texts[0].get_text().replace("\n", " ")
     assert note == (
         "Higdon: runs under botorch left out. Ishigami: BALD has 2 of 3 runs. No band where fewer than three runs are "
-        "averaged. Ranking over the seeds that all methods share: Ishigami 2 of 3."
+        "averaged. Small numbers: how many runs a point is the mean of. Ranking over the seeds that all methods share: "
+        "Ishigami 2 of 3."
     )
 
 
@@ -172,7 +173,7 @@ def test_a_single_model_is_visible(tmp_path):
     axes = panels(figure(table))
     assert [len(a.lines) for a in axes] == [2, 2]
     assert all(drawn.get_marker() not in ("", "None") for a in axes for drawn in a.lines)
-    for name in FIGURES:
+    for name in ("al-mll", "al-rmse", "bo-regret"):
         draw(name, table, tmp_path / f"{name}.png")
 
 
@@ -200,7 +201,9 @@ def test_refuses_other_formats_and_figures(one_task, tmp_path):
     for out in ("a.jpg", "a", "folder/", "a.png.txt"):
         with pytest.raises(InputError, match=r"must end in \.pdf, \.png, \.svg"):
             draw("al-mll", one_task, tmp_path / out)
-    with pytest.raises(InputError, match=r"Unknown figure 'al-ml'. Did you mean al-mll.*Allowed: al-mll, al-rmse"):
+    with pytest.raises(
+        InputError, match=r"Unknown figure 'al-ml'. Did you mean al-mll.*Allowed: addgp, al-mll, al-rmse"
+    ):
         draw("al-ml", one_task, tmp_path / "a.png")
     assert not list(tmp_path.iterdir())
 

@@ -1,0 +1,135 @@
+"""The kinds of statements claims are made of, each tested on outcomes `seeds x methods` of one or several tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from scorebo.report.claims.base import CONTRADICTED, SUPPORTED, UNDECIDED, MissingRunsError, Part
+from scorebo.report.statistics import Estimate, intervals
+from scorebo.report.statistics.comparison import paired_differences
+from scorebo.report.statistics.power import seeds_for_effect, seeds_needed
+from scorebo.seeds import generator
+
+RESAMPLES = 2000
+FEWEST = 5  # seeds: from fewer, resampling decides nothing
+# A sample of which this share of resamples agree is decided with a probability of 0.8: for a normal statistic that is
+# 1.96 + 0.84 standard errors.
+PLANNED = 0.9975
+LARGEST = 64  # times as many seeds as there are: further ahead nothing is said
+
+Frames = Sequence[pd.DataFrame]
+Statistic = Callable[[list[np.ndarray]], np.ndarray]
+
+
+def greater(words: str, frame: pd.DataFrame, larger: str, smaller: str) -> Part:
+    """The mean of one column is above that of another, paired by seed."""
+    return positive(words, paired_differences(require(frame, [larger, smaller]), larger, smaller))
+
+
+def positive(words: str, values: np.ndarray) -> Part:
+    """The mean of values, one a seed, is above 0."""
+    estimate = intervals.mean([values])
+    verdict = {1: SUPPORTED, -1: CONTRADICTED, 0: UNDECIDED}[estimate.side]
+    return Part(words, estimate, len(values), verdict, seeds_needed(values))
+
+
+def alike(words: str, frames: Frames, first: str, second: str, margin: float) -> Part:
+    """The mean difference, averaged over tasks, is smaller than `margin` either way."""
+    groups = [paired_differences(require(frame, [first, second]), first, second) for frame in frames]
+    estimate = intervals.mean(groups)
+    inside = -margin < estimate.low and estimate.high < margin
+    outside = estimate.low > margin or estimate.high < -margin
+    verdict = SUPPORTED if inside else CONTRADICTED if outside else UNDECIDED
+    room = abs(margin - abs(estimate.value))
+    spread = math.sqrt(float(np.mean([group.var(ddof=1) for group in groups if len(group) > 1] or [math.nan])))
+    spread /= math.sqrt(len(groups))
+    needed = seeds_for_effect(room / spread) if spread > 0 else None
+    return Part(f"{words} (alike: within ±{margin:g})", estimate, min(map(len, groups)), verdict, needed)
+
+
+def holds(words: str, frames: Frames, methods: Sequence[str], statistic: Statistic, complete: bool = True) -> Part:
+    """A statistic of the outcomes of several tasks is above 0; its interval by resampling the seeds of each task.
+
+    Args:
+        words: the statistic.
+        frames: a task each.
+        methods: the columns that are needed; seeds that lack one are left out.
+        statistic: from a list of `resamples x seeds x methods` to `resamples`.
+        complete: False where tasks are missing, without which the statement cannot be decided.
+    """
+    values = [require(frame, methods)[list(methods)].dropna().to_numpy() for frame in frames]
+    seeds = min(map(len, values), default=0)
+    if not seeds:
+        raise MissingRunsError(f"no seed with runs of {', '.join(methods)}")
+    value = float(statistic([part[None] for part in values])[0])
+    if seeds < FEWEST:
+        return Part(words, Estimate(value), seeds, UNDECIDED, FEWEST)
+    found = _resampled(values, statistic, 1)
+    tail = expanded_tail(seeds)
+    estimate = Estimate(value, *(float(q) for q in np.quantile(found, [tail, 1 - tail])))
+    share = float(np.mean(found > 0))
+    verdict = SUPPORTED if share >= 1 - tail else CONTRADICTED if share <= tail else UNDECIDED
+    if not complete:
+        return Part(f"{words} (tasks are missing)", estimate, seeds, UNDECIDED)
+    needed = _seeds_to_decide(values, statistic, seeds) if verdict == UNDECIDED else None
+    return Part(words, estimate, seeds, verdict, needed)
+
+
+def expanded_tail(seeds: int) -> float:
+    """The share of resamples beyond either end of a 95 % interval.
+
+    Resamples of n values vary less than the values' mean does, by (n−1)/n, and have the normal's tails, not Student's;
+    an interval of smaller tails makes up for both (Hesterberg. What teachers should know about the bootstrap. 2015).
+    """
+    from scipy import stats
+
+    return float(stats.norm.sf(math.sqrt(seeds / (seeds - 1)) * stats.t.isf(0.025, seeds - 1)))
+
+
+def require(frame: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """The frame, if it has these columns."""
+    lacking = [method for method in methods if method not in frame.columns]
+    if lacking:
+        raise MissingRunsError(f"no runs of {', '.join(lacking)}")
+    return frame
+
+
+def _resampled(values: list[np.ndarray], statistic: Statistic, times: int) -> np.ndarray:
+    rng = generator("claims", times, *(len(part) for part in values))
+    draws = [part[rng.integers(0, len(part), (RESAMPLES // (1 + times // 8), times * len(part)))] for part in values]
+    return statistic(draws)
+
+
+def _seeds_to_decide(values: list[np.ndarray], statistic: Statistic, seeds: int) -> int | None:
+    """Seeds (a multiple of those there are) with which the statement would be decided, taking these for all."""
+    times = 1
+    while times <= LARGEST:
+        share = float(np.mean(_resampled(values, statistic, times) > 0))
+        if max(share, 1 - share) >= PLANNED:
+            return times * seeds
+        times *= 2
+    return None
+
+
+def best_count(own: int, least: int) -> Statistic:
+    """On how many tasks the mean of a method (by its column) is the lowest, less `least` − ½."""
+
+    def statistic(values: list[np.ndarray]) -> np.ndarray:
+        means = np.stack([part.mean(axis=1) for part in values])  # tasks x resamples x methods
+        return (means.argmin(axis=-1) == own).sum(axis=0) - least + 0.5
+
+    return statistic
+
+
+def below_others(own: Sequence[int], others: Sequence[int]) -> Statistic:
+    """By how much the lowest mean over tasks of the others lies above the highest of one's own."""
+
+    def statistic(values: list[np.ndarray]) -> np.ndarray:
+        means = np.mean([part.mean(axis=1) for part in values], axis=0)  # resamples x methods
+        return means[:, list(others)].min(axis=1) - means[:, list(own)].max(axis=1)
+
+    return statistic

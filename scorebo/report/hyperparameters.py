@@ -1,0 +1,72 @@
+"""How hyperparameters converge: mean ± standard deviation of their log10 over all sets and repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from scorebo.errors import InputError
+from scorebo.report.claims.base import MissingRunsError
+from scorebo.report.claims.frames import parameter_names
+from scorebo.report.render import FigureData, Line, Panel
+from scorebo.report.style import method_order, title
+
+References = Callable[[], Mapping[str, float]]
+WORDS = {"outputscale": "Outputscale", "noise": "Noise variance"}
+
+
+def hyperparameters(
+    table: pd.DataFrame | None,
+    *,
+    reference: References | None = None,
+    reference_words: str = "Reference",
+    window: int = 1,
+) -> FigureData:
+    """One panel a hyperparameter, one line a method.
+
+    Args:
+        table: of `collect_hyperparameters`, of one task under one model.
+        reference: log10 of what the hyperparameters ought to be, drawn dashed.
+        reference_words: what that is called.
+        window: points of the moving average.
+    """
+    if table is None or table.empty:
+        raise InputError("The table of hyperparameters is empty: no runs were found.")
+    for column in ("benchmark", "model"):
+        if table[column].nunique() > 1:
+            raise InputError(f"The figure shows one {column}, got {', '.join(sorted(table[column].unique()))}.")
+    names = [name for name in parameter_names(table) if table[name].notna().any()]
+    logs = np.log10(table[names].astype(float).clip(lower=1e-300))
+    within = logs.groupby([table["run_id"], table["num_observations"]]).std()
+    # A hyperparameter that is fixed is the same in all sets of a model.
+    names = [name for name in names if not within[name].max() < 1e-9]
+    groups = logs.groupby([table["acquisition"], table["num_observations"].astype(int)])
+    mean, spread = groups.mean(), groups.std()
+    runs = table.groupby(["acquisition", table["num_observations"].astype(int)])["seed"].nunique()
+    notes = [f"{title(str(table['benchmark'].iloc[0]))}; mean ± standard deviation over all sets and repetitions."]
+    try:
+        truth = reference() if reference else {}
+    except MissingRunsError as missing:
+        truth, notes = {}, [*notes, f"No dashed lines: {missing}."]
+    panels = []
+    for name in names:
+        lines = tuple(
+            _line(method, mean.loc[method][name], spread.loc[method][name], runs.loc[method], window)
+            for method in method_order(table["acquisition"].unique())
+        )
+        panels.append(Panel(_words(name), "Number of observations", "Log10 value", lines, reference=truth.get(name)))
+    counts = table.groupby("acquisition")["seed"].nunique()
+    if counts.nunique() > 1 or runs.groupby(level=0).nunique().max() > 1:
+        notes.append("Small numbers: how many runs a point is the mean of.")
+    return FigureData(tuple(panels), tuple(notes), reference_words)
+
+
+def _line(method: str, mean: pd.Series, spread: pd.Series, runs: pd.Series, window: int) -> Line:
+    smooth = mean.rolling(window, center=True, min_periods=1).mean()
+    return Line(method, mean.index.to_numpy(float), smooth.to_numpy(), spread.to_numpy(), runs.to_numpy())
+
+
+def _words(name: str) -> str:
+    return WORDS.get(name, f"Lengthscale {name.removeprefix('lengthscale_')}")

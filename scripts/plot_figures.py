@@ -1,0 +1,71 @@
+"""All figures that can be drawn from a folder of results, and those that need none; a thin wrapper around `plot`.
+
+Results are collected once. What cannot be drawn yet is named with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from scorebo.composer import Composer
+from scorebo.errors import InputError
+from scorebo.report import FIGURES, draw
+from scorebo.report.health import health_note
+from scorebo.selection import select
+from scorebo.store import collect, collect_hyperparameters
+
+
+def main() -> int:
+    """Draw; 1 if nothing could be drawn from the results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=Path("results"), help="root of the run folders")
+    parser.add_argument("--out", type=Path, default=Path("results/figures"), help="folder of the figures")
+    parser.add_argument("--format", choices=("pdf", "png", "svg"), default="pdf")
+    parser.add_argument("--scale", help="smoke, small or paper; by default for each figure the one with most runs")
+    parser.add_argument("figures", nargs="*", metavar="ID", help="these alone")
+    options = parser.parse_args()
+    began, drawn = time.perf_counter(), 0
+    try:
+        table = collect(options.results)
+    except InputError as error:
+        table = None
+        print(f"no results: {error}", file=sys.stderr)
+    composer = Composer()
+    for name in options.figures or FIGURES:
+        try:
+            if name in FIGURES and FIGURES[name].source != "fits" and table is None:
+                continue
+            what = _draw(name, table, options, composer)
+        except InputError as error:
+            print(f"{name}: not drawn. {str(error).partition('. ')[0]}.", file=sys.stderr)
+            continue
+        drawn += 1
+        print(f"{name}: {what}", flush=True)
+    print(f"{drawn} of {len(options.figures or FIGURES)} figures in {time.perf_counter() - began:.0f} s: {options.out}")
+    return 0 if drawn else 1
+
+
+def _draw(name: str, table: object, options: argparse.Namespace, composer: Composer) -> str:
+    out = options.out / f"{name}.{options.format}"
+    command = ["scorebo", "plot", name, "--results", str(options.results), "--out", str(out)]
+    command += ["--scale", options.scale] if options.scale else []
+    if name in FIGURES and FIGURES[name].source == "fits":
+        draw(name, None, out, command=command)
+        return "from small fits of its own"
+    experiment = name.replace("-", "_")
+    chosen = select(table, experiment, options.scale, results=options.results, composer=composer)  # type: ignore[arg-type]
+    source = FIGURES[name].source
+    rows = chosen.table
+    if source == "hyperparameters":
+        rows = collect_hyperparameters(options.results, set(rows["run_id"]))
+    selection = {"results": str(options.results.resolve()), "experiment": experiment, "scale": chosen.scale}
+    selection |= {"source": source, "healthy_only": False}
+    draw(name, rows, out, command=command, selection=selection, notes=health_note(chosen.table, left_out=False))
+    return str(chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

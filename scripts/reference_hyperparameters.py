@@ -1,0 +1,60 @@
+"""Reference hyperparameters of the active-learning tasks, to which figures and claims compare (EXPERIMENTS.md §4).
+
+300 random noiseless points, MCMC, averaged in log space; the noise is known. Writes the table that the package reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+
+import torch
+
+import scorebo.report
+from scorebo import fit_gp
+from scorebo.config import compose, instantiate
+from scorebo.report.claims.reference import REFERENCE_FILE
+from scorebo.scaling import Scaling
+from scorebo.seeds import derive, generator
+from scorebo.store import in_task_units
+
+TASKS = (
+    ("ishigami", "al_lognormal"),
+    ("ishigami", "al_lognormal_no_outputscale"),
+    ("hartmann6_al", "al_lognormal"),
+)
+POINTS = 300
+
+
+def main() -> None:
+    """Fit, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(scorebo.report.__file__).parent / REFERENCE_FILE)
+    options = parser.parse_args()
+    table = {f"{task} {model}": reference(task, model) for task, model in TASKS}
+    options.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+
+
+def reference(task: str, model: str) -> dict[str, float]:
+    """log10 of the hyperparameters in the task's units."""
+    config = compose([f"benchmark={task}", "acquisition=random", f"model={model}"])
+    benchmark = instantiate("benchmark", config.benchmark)
+    points = torch.from_numpy(generator(task, "reference points").random((POINTS, benchmark.dim)))
+    bounds = benchmark.bounds
+    X = bounds[0] + (bounds[1] - bounds[0]) * points
+    y = benchmark.evaluate_true(X)
+    scaling = Scaling.of(bounds, y, maximize=benchmark.maximize, standardize=True)
+    fit = fit_gp(points, scaling.to_model(y), model, seed=derive(task, "reference", "mcmc"))
+    sets = {name: getattr(fit, name).tolist() for name in ("lengthscale", "outputscale")}
+    units = in_task_units(sets, scaling.output_mean, scaling.output_std, scaling.sign)
+    logs = {f"lengthscale_{k}": float(v.mean()) for k, v in enumerate(torch.tensor(units["lengthscale"]).log10().T, 1)}
+    logs["outputscale"] = float(torch.tensor(units["outputscale"]).log10().mean())
+    logs["noise"] = 2.0 * math.log10(benchmark.noise_std)
+    print(f"{task} under {model}: R-hat {fit.diagnostics.rhat:.3f}, {logs}", flush=True)
+    return logs
+
+
+if __name__ == "__main__":
+    main()
