@@ -239,6 +239,9 @@ class TestFigures:
     def test_a_figure_whose_tasks_are_missing_names_them(self, tmp_path):
         with pytest.raises(InputError, match=r"needs tasks that are not available: addgp6, addgp10, cosmology\.$"):
             sweep_configs(["experiment=addgp"])
+        message = r": lasso_dna, svm_ct\. Of its tasks there are: benchmark=ackley4_25,hartmann6_25\.$"
+        with pytest.raises(InputError, match=message):
+            sweep_configs(["experiment=saas_final"])
         (tmp_path / "benchmark").mkdir()
         own = config_file("benchmark", "gramacy1").read_text().replace("name: gramacy1", "name: addgp6")
         (tmp_path / "benchmark" / "addgp6.yaml").write_text(own)
