@@ -56,7 +56,8 @@ def hyperparameters(
             _line(method, mean.loc[method][name], spread.loc[method][name], runs.loc[method], window)
             for method in method_order(table["acquisition"].unique())
         )
-        panels.append(Panel(_words(name), "Number of observations", "Log10 value", lines, reference=truth.get(name)))
+        at = truth.get(name)
+        panels.append(Panel(_words(name), "Number of observations", "Log10 value", lines, reference=at, crop=False))
     counts = table.groupby("acquisition")["seed"].nunique()
     if counts.nunique() > 1 or runs.groupby(level=0).nunique().max() > 1:
         notes.append("Small numbers: how many runs a point is the mean of.")
