@@ -159,4 +159,4 @@ def _total(axes: Axes, values: np.ndarray, words: str) -> None:
 
 def _from_zero(axes: Axes) -> None:
     """An axis from 0 that holds all lines drawn so far, with room for a marker."""
-    axes.set_ylim(0.0, 1.12 * max(float(np.max(line.get_ydata())) for line in axes.lines))  # type: ignore[arg-type]
+    axes.set_ylim(0.0, 1.12 * max(float(np.max(line.get_ydata())) for line in axes.lines))
