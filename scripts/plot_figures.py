@@ -61,8 +61,8 @@ def _draw(name: str, table: object, options: argparse.Namespace, composer: Compo
     rows = chosen.table
     if source == "hyperparameters":
         rows = collect_hyperparameters(options.results, set(rows["run_id"]))
-    selection = {"results": str(options.results.resolve()), "experiment": experiment, "scale": chosen.scale}
-    selection |= {"source": source, "healthy_only": False}
+    selection: dict[str, object] = {"results": str(options.results.resolve()), "experiment": experiment}
+    selection |= {"scale": chosen.scale, "source": source, "healthy_only": False}
     draw(name, rows, out, command=command, selection=selection, notes=health_note(chosen.table, left_out=False))
     return str(chosen)
 

@@ -52,7 +52,7 @@ def reference(task: str, model: str) -> dict[str, float]:
     logs = {f"lengthscale_{k}": float(v.mean()) for k, v in enumerate(torch.tensor(units["lengthscale"]).log10().T, 1)}
     logs["outputscale"] = float(torch.tensor(units["outputscale"]).log10().mean())
     logs["noise"] = 2.0 * math.log10(benchmark.noise_std)
-    print(f"{task} under {model}: R-hat {fit.diagnostics.rhat:.3f}, {logs}", flush=True)
+    print(f"{task} under {model}: {fit.diagnostics}\n{logs}", flush=True)
     return logs
 
 

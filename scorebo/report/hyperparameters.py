@@ -38,7 +38,7 @@ def hyperparameters(
         if table[column].nunique() > 1:
             raise InputError(f"The figure shows one {column}, got {', '.join(sorted(table[column].unique()))}.")
     names = [name for name in parameter_names(table) if table[name].notna().any()]
-    logs = np.log10(table[names].astype(float).clip(lower=1e-300))
+    logs = pd.DataFrame(np.log10(table[names].astype(float).clip(lower=1e-300)), columns=names)
     within = logs.groupby([table["run_id"], table["num_observations"]]).std()
     # A hyperparameter that is fixed is the same in all sets of a model.
     names = [name for name in names if not within[name].max() < 1e-9]
@@ -53,10 +53,11 @@ def hyperparameters(
     panels = []
     for name in names:
         lines = tuple(
-            _line(method, mean.loc[method][name], spread.loc[method][name], runs.loc[method], window)
+            _line(method, mean[name].xs(method), spread[name].xs(method), runs.xs(method), window)
             for method in method_order(table["acquisition"].unique())
         )
-        panels.append(Panel(_words(name), "Number of observations", "Log10 value", lines, reference=truth.get(name)))
+        at = truth.get(name)
+        panels.append(Panel(_words(name), "Number of observations", "Log10 value", lines, reference=at, crop=False))
     counts = table.groupby("acquisition")["seed"].nunique()
     if counts.nunique() > 1 or runs.groupby(level=0).nunique().max() > 1:
         notes.append("Small numbers: how many runs a point is the mean of.")

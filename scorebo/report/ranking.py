@@ -72,7 +72,7 @@ def _on_time_axis(ranks: pd.DataFrame, first: int, last: int) -> pd.DataFrame:
 def _resample(ranks: pd.DataFrame, first: int, last: int) -> np.ndarray:
     """Ranks at `TIME` averaged over seeds drawn with replacement, `resamples x time x methods`."""
     seeds = ranks.index.get_level_values("seed").unique()
-    each = np.stack([_on_time_axis(ranks.xs(seed, level="seed", drop_level=False), first, last) for seed in seeds])
+    each = np.stack([_on_time_axis(ranks.loc[[seed]], first, last) for seed in seeds])
     rng = generator("ranking", len(seeds))
     weights = rng.multinomial(len(seeds), np.full(len(seeds), 1 / len(seeds)), RESAMPLES).astype(float)
     there = np.isfinite(each)

@@ -22,6 +22,7 @@ NOTE_SIZE = 6.0
 REFERENCE_COLOR = "#444444"
 NOTE_CHARACTERS_PER_INCH = 22
 RUNS_SIZE = 5.0
+LEGEND_HANDLE, LEGEND_LETTER = 0.5, 0.065  # inches
 CROP = 4.0  # how many times the range of most values all values may cover before the rest is cropped
 
 
@@ -53,6 +54,7 @@ class Panel:
     lines: tuple[Line, ...]
     log: bool = False
     reference: float | None = None  # a dashed line across
+    crop: bool = True  # whether a few values far above the others may be left out
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def linear_limits(panel: Panel) -> tuple[float, float, bool]:
     low, high = _extent(values)
     means = np.concatenate([line.mean for line in panel.lines])
     least, most = np.nanmin(means), np.nanquantile(means, 0.9)
-    cropped = high - least > CROP * (most - least) > 0
+    cropped = panel.crop and high - least > CROP * (most - least) > 0
     if cropped:
         low, high = max(low, least - 0.5 * (most - least)), least + 1.5 * (most - least)
     margin = 0.05 * (high - low) or 0.5
@@ -198,7 +200,8 @@ def _handle(style: MethodStyle, name: str) -> Line2D:
 def _write_below(figure: Figure, handles: list[Line2D], notes: list[str]) -> None:
     """Add a strip for legend and notes below the panels, as high as they need."""
     width, above = figure.get_size_inches()
-    columns = max(1, int(width / 1.1))
+    longest = max((len(str(handle.get_label())) for handle in handles), default=0)
+    columns = max(1, int(width / max(1.1, LEGEND_HANDLE + LEGEND_LETTER * longest)))
     legend_height = 0.17 * math.ceil(len(handles) / columns) + 0.05 if handles else 0.0
     text = textwrap.fill(" ".join(notes), int(width * NOTE_CHARACTERS_PER_INCH))
     notes_height = 0.105 * (text.count("\n") + 1) + 0.06 if text else 0.0

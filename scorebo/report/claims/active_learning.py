@@ -7,7 +7,7 @@ import pandas as pd
 
 from scorebo.report.claims import reference
 from scorebo.report.claims.base import Claim, Evidence, Part
-from scorebo.report.claims.frames import average_ranks, finals, fluctuation, log_sets, per_run
+from scorebo.report.claims.frames import average_ranks, finals, fluctuation, log_sets, moment, per_run
 from scorebo.report.claims.statements import Statistic, below_others, best_count, greater, holds
 
 METHODS = ("sal_hr", "bald", "bqbc", "qbmgp", "sal_ws")
@@ -73,11 +73,11 @@ def _hyperparameters(evidence: Evidence) -> list[Part]:
     words = "distance from the reference in decades, outputscale fixed: best other − worse of SAL-HR, BALD"
     parts.append(holds(words, [error], METHODS, nearer))
     free = log_sets(evidence.hyperparameters("ishigami_hyperparameters"), "ishigami")
-    moves = free.xs("mean", axis=1, level=1).groupby(level=["method", "seed"]).diff().abs().mean(axis=1)
+    moves = moment(free, "mean").groupby(level=["method", "seed"]).diff().abs().mean(axis=1)
     words = "change of log10 hyperparameters from model to model: steadiest other − less steady of SAL-HR, BALD"
     parts.append(holds(words, [per_run(free, moves)], METHODS, nearer))
     hartmann = log_sets(evidence.hyperparameters("hartmann6_hyperparameters"), "hartmann6_al")
-    spread = per_run(hartmann, hartmann.xs("std", axis=1, level=1).mean(axis=1))
+    spread = per_run(hartmann, moment(hartmann, "std").mean(axis=1))
     others = spread.drop(columns="sal_hr", errors="ignore").mean(axis=1)
     parts.append(
         greater(

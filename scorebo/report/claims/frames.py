@@ -77,6 +77,11 @@ def log_sets(table: pd.DataFrame, task: str) -> pd.DataFrame:
     return logs.groupby(keys).agg(["mean", "std"])
 
 
+def moment(summary: pd.DataFrame, which: str) -> pd.DataFrame:
+    """The means, or the standard deviations, of `log_sets`: one column a parameter."""
+    return pd.DataFrame(summary.xs(which, axis=1, level=1))
+
+
 def parameter_names(table: pd.DataFrame) -> list[str]:
     """Lengthscales by number, outputscale, noise: those the table has."""
     lengthscales = [str(name) for name in table.columns if str(name).startswith("lengthscale_")]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from scorebo.report.claims.base import Claim, Evidence, MissingRunsError, Part
-from scorebo.report.claims.frames import finals, log_sets, per_run
+from scorebo.report.claims.frames import finals, log_sets, moment, per_run
 from scorebo.report.claims.statements import alike, below_others, best_count, greater, holds, positive
 
 ACTIVE = 4  # of Ackley's 25 dimensions
@@ -34,9 +34,9 @@ def _saas(evidence: Evidence) -> list[Part]:
         for task, frame in final.items()
     ]  # fmt: skip
     summary = log_sets(evidence.hyperparameters("saas_hyperparameters"), "ackley4_25")
-    lengths = summary.xs("mean", axis=1, level=1).filter(like="lengthscale_")
+    lengths = moment(summary, "mean").filter(like="lengthscale_")
     active = [f"lengthscale_{k}" for k in range(1, ACTIVE + 1)]
-    inactive = [name for name in lengths if name not in active]
+    inactive = [str(name) for name in lengths if name not in active]
     gap = per_run(summary, lengths[inactive].min(axis=1) - lengths[active].max(axis=1), last=True)
     late = per_run(summary, (lengths[active] + 1.0).abs().mean(axis=1))
     parts.append(positive("least inactive − greatest active log10 ℓ of SCoreBO", gap["scorebo_hr"].dropna().to_numpy()))

@@ -75,7 +75,7 @@ def _rosenbrock(evidence: Evidence) -> list[Part]:
 
 
 def _lengthscales(summary: pd.DataFrame) -> list[str]:
-    names = [str(name) for name, _ in summary.columns]
+    names = [str(name) for name in summary.columns.get_level_values(0)]
     return [name for name in dict.fromkeys(names) if name.startswith("lengthscale_")]
 
 

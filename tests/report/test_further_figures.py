@@ -1,0 +1,103 @@
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scorebo.report import FIGURES, draw
+from scorebo.report.ranking import ranking
+from scorebo.report.regrets import measured_rows
+from scorebo.report.render import compose
+from tests.report.report_tables import bo_run, bo_suite, join, suite
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "plot_figures.py"
+
+
+def gp8(models, methods=("nei",)):
+    return join(*(bo_run("gp8", a, s, [1.0, 0.1 * s], model=m) for m in models for a in methods for s in (1, 2, 3)))
+
+
+def test_priors_has_a_line_for_each_model():
+    data = FIGURES["priors"].data(gp8(["true", "bo_lognormal", "botorch"]))
+    assert [line.method for line in data.panels[0].lines] == ["nei@true", "nei@bo_lognormal", "nei@botorch"]
+    legend = compose(data).legends[0]
+    words = [text.get_text() for text in legend.get_texts()]
+    assert words == ["NEI, true hyperparameters", "NEI, lognormal prior", "NEI, BoTorch prior"]
+
+
+def test_a_long_legend_stays_inside_the_figure():
+    figure = compose(FIGURES["gp8-regret"].data(gp8(["bo_lognormal", "botorch"], ("nei", "scorebo_hr"))))
+    figure.canvas.draw()
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+
+
+def test_gp8_regret_shows_standard_deviations():
+    data = FIGURES["gp8-regret"].data(gp8(["bo_lognormal", "botorch"]))
+    logs = np.log10([0.1, 0.2, 0.3])
+    assert data.panels[0].lines[0].band[-1] == pytest.approx(logs.std(ddof=1))
+    assert data.notes == ("Bands: one standard deviation.",)
+
+
+def test_best_values_and_the_optimum():
+    table = join(
+        *(bo_run(t, "nei", s, [1.0, 1.0], best=[5.0, 4.0]) for t in ("ackley4_25", "svm_ct") for s in (1, 2, 3))
+    )
+    data = FIGURES["saas-final"].data(table)
+    assert [(panel.title, panel.reference) for panel in data.panels] == [("Ackley-4 (25D)", 0.0), ("SVM (388D)", None)]
+    assert data.reference == "Optimum"
+
+
+def test_split_pairs():
+    table = join(*(bo_run("addgp6", "nei", s, [1.0, 1.0], best=[0.0, 1.0]) for s in (1, 2, 3)))
+    assert "Split pairs: not recorded." in FIGURES["addgp"].data(table).notes
+    data = FIGURES["addgp"].data(table.assign(decomposition_error=2.0))
+    assert data.panels[-1].title == "Split pairs (6D)"
+    assert data.panels[-1].lines[0].mean.tolist() == [2.0, 2.0]
+
+
+def ranked(table):
+    return ranking(measured_rows(table, ["inference_regret"]), "inference_regret")
+
+
+def test_the_band_of_the_ranking_is_the_spread_of_resampled_seeds():
+    # Two methods that win half of the seeds each: the rank of either is 1 or 2, its error 0.5/√n.
+    seeds = range(1, 17)
+    runs = [
+        bo_run("branin", m, s, [1.0 if (s % 2 == 0) == (m == "nei") else 0.1] * 6)
+        for m in ("nei", "jes")
+        for s in seeds
+    ]
+    found = ranked(join(*runs))
+    assert found.errors["nei"] == pytest.approx(0.5 / np.sqrt(16), rel=0.2)
+    sure = ranked(join(*(bo_run("branin", m, s, [v] * 6) for m, v in (("nei", 1.0), ("jes", 0.1)) for s in seeds)))
+    assert (sure.errors["nei"] == 0).all()
+    few = ranked(bo_suite(tasks=["branin"], methods=["nei", "jes"], seeds=[1, 2]))
+    assert np.isnan(few.errors["nei"]).all()
+
+
+@pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.source == "fits"])
+def test_explanatory_figures_are_drawn_from_their_own_fits(name, tmp_path):
+    first = draw(name, None, tmp_path / "a.svg", command=["scorebo"]).read_bytes()
+    assert draw(name, None, tmp_path / "b.svg", command=["scorebo"]).read_bytes() == first
+    assert b"ellinger" in first or b"asserstein" in first
+
+
+def test_the_script_draws_what_it_can_and_says_what_it_cannot(tmp_path, monkeypatch, capsys):
+    arguments = ["plot_figures.py", "--results", str(tmp_path / "none"), "--out", str(tmp_path / "figures")]
+    monkeypatch.setattr(sys, "argv", [*arguments, "--format", "svg", "sal-example", "al-mll"])
+    with pytest.raises(SystemExit) as done:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    assert done.value.code == 0
+    assert (tmp_path / "figures" / "sal-example.svg").exists()
+    assert "1 of 2 figures" in capsys.readouterr().out
+
+
+def test_numbers_of_runs_are_written_only_where_they_differ():
+    whole = suite(["higdon"], ["bald", "sal_hr"])
+    assert not compose(FIGURES["al-mll"].data(whole)).axes[0].texts
+    lacking = whole[~((whole["acquisition"] == "bald") & (whole["seed"] == 3))]
+    texts = [text.get_text() for text in compose(FIGURES["al-mll"].data(lacking)).axes[0].texts]
+    assert texts == ["2", "3"]
