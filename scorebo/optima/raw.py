@@ -22,6 +22,9 @@ MOST_EFFORT = 6.0
 # Points are stretched about the centre and clipped: a third of the optimal coordinates lie on a bound, the more the
 # longer the lengthscale. Stretch for a lengthscale of zero, and of the box or more.
 LEAST_STRETCH, MOST_STRETCH = 1.1, 1.7
+# Above this dimension corners hold climbs fast, each is long, and few from around the centre find more.
+MANY_DIMENSIONS = 100
+MANY_STRETCH = 0.5
 # Spread of the points around promising ones, as a fraction of the box.
 AROUND = 0.1
 
@@ -55,7 +58,8 @@ def effort(lengthscale: Tensor, width: Tensor) -> Tensor:
     The root of the number of hills to expect: raw points and starts grow with it.
     """
     hills = (1.0 + (width / (HILL * lengthscale)).square()).sqrt().prod(dim=-1)
-    return hills.sqrt().clamp_min(EFFORT_PER_DIMENSION * len(width)).clamp(1.0, MOST_EFFORT)
+    least = EFFORT_PER_DIMENSION * len(width) if len(width) <= MANY_DIMENSIONS else 1.0
+    return hills.sqrt().clamp_min(least).clamp(1.0, MOST_EFFORT)
 
 
 def raw_points(model: FullyBayesianGP, bounds: Tensor, count: int, seed: int) -> RawPoints:
@@ -71,6 +75,8 @@ def raw_points(model: FullyBayesianGP, bounds: Tensor, count: int, seed: int) ->
     generator = torch.Generator().manual_seed(derive("optima", seed, "raw"))
 
     stretch = LEAST_STRETCH + (MOST_STRETCH - LEAST_STRETCH) * (model.lengthscale / width).clamp_max(1.0)
+    if dim > MANY_DIMENSIONS:
+        stretch = torch.full_like(stretch, MANY_STRETCH)
     observed = ((model.train_X - lower) / width).clamp(0.0, 1.0)
     with torch.no_grad():
         mean, _ = model.marginals(model.train_X)  # n x M
