@@ -13,7 +13,7 @@ from scorebo.optima._waves import evaluate
 OUTLOOK = 8.0
 CONCAVE_OUTLOOK = 2.0
 # In scales: a step that ends this close to a known top, on concave ground and not long, leads to that top.
-SAME_TOP = 0.01
+SAME_TOP = 0.02
 
 _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
 
@@ -189,7 +189,7 @@ def climb_newton(x, path, scale, lower, upper, unit, best, found, work, accuracy
             gradient, new_gradient = new_gradient, gradient
             hessian, new_hessian = new_hessian, hessian
             if gain > 0.5 * promise:
-                damping = 0.0 if used < 1e-3 * unit else 0.1 * used
+                damping = 0.0 if used < 1e-2 * unit else 0.1 * used
             else:
                 damping = max(2.0 * used, 0.01 * unit) if gain < 0.1 * promise else used
         elif longest < 1e-7:

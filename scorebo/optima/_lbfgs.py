@@ -9,6 +9,8 @@ from scorebo._cached import njit
 from scorebo.optima._waves import evaluate
 
 MEMORY = 8
+# A climb is given up where eight gains like the last two, and more in many dimensions, would not reach the best known.
+OUTLOOK_PER_DIMENSION = 0.125
 
 _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
 
@@ -89,8 +91,8 @@ def climb_lbfgs(x, path, scale, lower, upper, unit, best, found, work, accuracy,
             stored = 0
             continue
         fraction = min(1.0, (0.3 if stored == 0 else 1.0) / longest)
-        # Far below the best and rising slowly: eight more gains like the last two would not close the gap.
-        if count > 8 and value + 8.0 * (recent + gain) < best:
+        # Far below the best and rising slowly: some more gains like the last two would not close the gap.
+        if count > 8 and value + (8.0 + OUTLOOK_PER_DIMENSION * dim) * (recent + gain) < best:
             break
         accepted = False
         while count < most:

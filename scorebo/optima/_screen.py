@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from scorebo._cached import njit
-from scorebo.optima._waves import BLOCK, correlations, dot, phases, sincos, workspace
+from scorebo.optima._waves import BLOCK, correlate, phases, sincos
 
 _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
 
@@ -21,6 +21,8 @@ _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
 @njit(**_options)
 def screen(left, right, paths):  # type: ignore[no-untyped-def]
     """The N paths at the points of every tile, left_i + right_j, their waves in single precision.
+
+    A coordinate that is not zero in all the right points of a tile is zero in all its left ones.
 
     Args:
         left: `T x u x D`.
@@ -36,6 +38,7 @@ def screen(left, right, paths):  # type: ignore[no-untyped-def]
     at_left, at_right = np.zeros((u, 2 * BLOCK), omega.dtype), np.zeros((v, 2 * BLOCK), omega.dtype)
     turned = np.empty((num_paths * u, 2 * BLOCK), omega.dtype)
     waves = np.empty((num_paths * u, v), omega.dtype)
+    correlation = np.empty((u * v, paths[4].shape[1]))
     values = np.empty((num_paths, tiles, u, v))
     for t in range(tiles):
         values[:, t] = paths[7]
@@ -46,7 +49,7 @@ def screen(left, right, paths):  # type: ignore[no-untyped-def]
             _turn(at_left, a, b, first, size, turned)
             np.dot(turned, at_right.T, waves)
             values[:, t] += waves.reshape(num_paths, u, v)
-        _add_update(left[t], right[t], paths, values[:, t])
+        _add_update(left[t], right[t], paths, correlation, values[:, t])
     return values.reshape(num_paths, tiles * u * v)
 
 
@@ -85,28 +88,47 @@ def waves_at(points, omega, a, b):  # type: ignore[no-untyped-def]
         b: `N x M x F`.
     """
     values = np.zeros((a.shape[0], a.shape[1], points.shape[0]))
-    both = np.empty((points.shape[0], 2 * BLOCK))
+    both, weights = np.zeros((points.shape[0], 2 * BLOCK)), np.zeros((a.shape[0], 2 * BLOCK))
     for m in range(omega.shape[0]):
         for first in range(0, omega.shape[2], BLOCK):
             size = min(BLOCK, omega.shape[2] - first)
             cosines_and_sines(points, omega[m], first, size, both)
-            for p in range(a.shape[0]):
-                a_row, b_row = a[p, m, first : first + size], b[p, m, first : first + size]
-                for k in range(points.shape[0]):
-                    values[p, m, k] += dot(a_row, both[k, :BLOCK], size) + dot(b_row, both[k, BLOCK:], size)
+            weights[:] = 0.0  # so that what is left in `both` beyond a short block is harmless
+            weights[:, :size] = a[:, m, first : first + size]
+            weights[:, BLOCK : BLOCK + size] = b[:, m, first : first + size]
+            values[:, m] += np.dot(weights, both.T)
     return values
 
 
 @numba.njit(**_options)
-def _add_update(left, right, paths, values):  # type: ignore[no-untyped-def]
-    """Add the update on the data at left_i + right_j to `N x u x v`."""
-    kernel, omega, _, _, inputs, precision, beta, _ = paths
-    data = workspace(omega)[1]
-    for i in range(left.shape[0]):
-        for j in range(right.shape[0]):
-            x = left[i] + right[j]
-            for first in range(0, inputs.shape[1], BLOCK):
-                size = min(BLOCK, inputs.shape[1] - first)
-                correlations(kernel, x, inputs, precision, first, size, data)
-                for p in range(beta.shape[0]):
-                    values[p, i, j] += dot(beta[p, first : first + size], data[1], size)
+def _add_update(left, right, paths, correlation, values):  # type: ignore[no-untyped-def]
+    """Add the update on the data at left_i + right_j to `N x u x v`; `correlation`, `uv x n`, is overwritten.
+
+    No coordinate varies on both sides, so that squared distances are sums of one from each. They stay in double
+    precision: weights of the update can be so large that they cancel.
+    """
+    kernel, _, _, _, inputs, precision, beta, _ = paths
+    (u, dim), v, n = left.shape, right.shape[0], inputs.shape[1]
+    from_left, from_right = np.zeros((u, n)), np.zeros((v, n))
+    for d in range(dim):
+        if np.any(right[:, d]):
+            _add_squares(right[:, d], inputs[d], precision[d], from_right)
+        else:
+            _add_squares(left[:, d], inputs[d], precision[d], from_left)
+    for i in range(u):
+        for j in range(v):
+            row = correlation[i * v + j]
+            near, far = from_left[i], from_right[j]
+            for k in range(n):
+                row[k] = near[k] + far[k]
+            correlate(kernel, row, n)
+    values += np.dot(beta, correlation.T).reshape(values.shape)
+
+
+@numba.njit(**_options)
+def _add_squares(coordinates, inputs, weight, total):  # type: ignore[no-untyped-def]
+    for i in range(len(coordinates)):
+        row, coordinate = total[i], coordinates[i]
+        for k in range(len(inputs)):
+            difference = coordinate - inputs[k]
+            row[k] += weight * (difference * difference)

@@ -12,8 +12,8 @@ from scorebo.optima._waves import evaluate, workspace
 
 # Above this dimension the Hessian costs more than the extra steps of L-BFGS.
 NEWTON_DIM = 16
-# Most evaluations of one climb.
-MOST = 200
+# Most evaluations of one climb, by Newton steps and by L-BFGS.
+MOST, MOST_LBFGS = 200, 2000
 # Starts are at least this far apart, in lengthscales (or box widths, where these are shorter).
 START_DISTANCE = 0.8
 # Gains, as fractions of a typical change of the path, that are not worth a step.
@@ -132,7 +132,7 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
     known = np.empty((count, dim))
     size = 0
     for s in np.argsort(-heights):
-        if heights[s] < highest - tolerance:
+        if heights[s] < highest - tolerance - SINGLE_ACCURACY * unit:
             break
         if near_any(tops[s], known[:size], scale):
             continue
@@ -161,7 +161,7 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
 def _climb(x, path, scale, lower, upper, unit, best, found, work, accuracy):  # type: ignore[no-untyped-def]
     if x.shape[0] <= NEWTON_DIM:
         return climb_newton(x, path, scale, lower, upper, unit, best, found, work, accuracy, MOST)
-    return climb_lbfgs(x, path, scale, lower, upper, unit, best, found, work, accuracy, MOST)
+    return climb_lbfgs(x, path, scale, lower, upper, unit, best, found, work, accuracy, MOST_LBFGS)
 
 
 @njit(**_options)

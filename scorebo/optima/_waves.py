@@ -61,27 +61,27 @@ def _sincos_double(phase, cosine, sine, size):  # type: ignore[no-untyped-def]
 
 @numba.njit(**_exact)
 def _sincos_single(phase, cosine, sine, size):  # type: ignore[no-untyped-def]
-    """The same, for which degree 10 is enough."""
+    """By polynomials through Chebyshev nodes within a quarter of a turn of the nearest half, exact to rounding.
+
+    There is no case to tell apart but the sign, which for so few terms is faster than quarters.
+    """
     for f in range(size):
-        turns = phase[f] * np.float32(0.15915494309189535)
-        quarter = np.floor(np.float32(4.0) * turns + np.float32(0.5))
-        angle = (turns - np.float32(0.25) * quarter) * np.float32(6.283185307179586)
+        halves = phase[f] * np.float32(0.3183098861837907)
+        nearest = np.floor(halves + np.float32(0.5))
+        angle = halves - nearest
         square = angle * angle
-        s = square * np.float32(1.0 / 362880.0) - np.float32(1.0 / 5040.0)
-        s = s * square + np.float32(1.0 / 120.0)
-        s = s * square - np.float32(1.0 / 6.0)
-        s = s * square * angle + angle
-        c = square * np.float32(-1.0 / 3628800.0) + np.float32(1.0 / 40320.0)
-        c = c * square - np.float32(1.0 / 720.0)
-        c = c * square + np.float32(1.0 / 24.0)
-        c = c * square - np.float32(0.5)
-        c = c * square + np.float32(1.0)
-        which = quarter - np.float32(4.0) * np.floor(np.float32(0.25) * quarter)
-        odd = which - np.float32(2.0) * np.floor(np.float32(0.5) * which) == np.float32(1.0)
-        along = s if odd else c
-        across = c if odd else s
-        cosine[f] = -along if abs(which - np.float32(1.5)) < np.float32(1.0) else along
-        sine[f] = -across if which > np.float32(1.5) else across
+        s = square * np.float32(0.07765766031) - np.float32(0.59829128562)
+        s = s * square + np.float32(2.55007752322)
+        s = s * square - np.float32(5.16771008351)
+        s = s * square + np.float32(3.14159264013)
+        c = square * np.float32(-0.02439632434) + np.float32(0.23493731381)
+        c = c * square - np.float32(1.33521200305)
+        c = c * square + np.float32(4.05870915956)
+        c = c * square - np.float32(4.93480213708)
+        c = c * square + np.float32(0.99999999978)
+        sign = np.float32(1.0) - np.float32(2.0) * (nearest - np.float32(2.0) * np.floor(np.float32(0.5) * nearest))
+        cosine[f] = sign * c
+        sine[f] = sign * angle * s
 
 
 @numba.njit(**_exact)
@@ -122,6 +122,18 @@ def _radial(kernel, distance, correlation, slope, bend, size):  # type: ignore[n
             correlation[i] = decay
             slope[i] = decay
             bend[i] = decay
+
+
+@numba.njit(**_exact)
+def correlate(kernel, row, size):  # type: ignore[no-untyped-def]
+    """Turn squared distances into correlations, in place: `_radial` without slopes and bends."""
+    if kernel == 0:
+        for i in range(size):
+            scaled = np.sqrt(5.0 * row[i])
+            row[i] = (1.0 + scaled + scaled * scaled / 3.0) * exp(-min(scaled, 700.0))
+    else:
+        for i in range(size):
+            row[i] = exp(-min(0.5 * row[i], 700.0))
 
 
 @numba.njit(**_exact)

@@ -12,15 +12,10 @@ from scorebo.gp import FullyBayesianGP
 from scorebo.optima import _search
 from scorebo.optima._screen import screen
 from scorebo.optima.paths import PosteriorPaths, sample_paths
-from scorebo.optima.raw import raw_points
+from scorebo.optima.raw import effort, raw_points
 
-# The sparser the raw points, the less they tell which hills are high: this many starts for each restart and dimension,
-# within limits. Most are given up after one or two evaluations; climbs by L-BFGS take many more.
-STARTS_PER_DIMENSION = 1.0
-MOST_STARTS_PER_RESTART = 6.0
-MOST_LBFGS_STARTS_PER_RESTART = 2.0
-# Starts are chosen among this many of the highest raw points.
-CANDIDATES = 1500
+# Starts are chosen among this many times as many of the highest raw points.
+CANDIDATES_PER_START = 25
 # Unit roundoff of single precision, and a bound on the error of sine, cosine and their sum over a block of waves.
 SINGLE_ROUNDOFF = 6e-8
 SINGLE_SUM_ERROR = 2e-5
@@ -31,8 +26,8 @@ def sample_optima(
     bounds: Tensor,
     num_optima: int = 8,
     num_features: int = 2048,
-    raw_samples: int = 2048,
-    restarts: int = 20,
+    raw_samples: int = 1024,
+    restarts: int = 16,
     seed: int = 0,
 ) -> tuple[Tensor, Tensor]:
     """Draw functions from the posterior under every set, and maximise each over the box.
@@ -42,8 +37,9 @@ def sample_optima(
         bounds: `2 x D`, lower and upper, in the model's inputs.
         num_optima: functions drawn from each set, N.
         num_features: Fourier features of a function.
-        raw_samples: points that cover the box, at which the search begins; twice as many from four dimensions on.
-        restarts: climbs for each function; more in several dimensions, most of which are soon given up.
+        raw_samples: points that cover the box, at which the search begins, for functions that are easy to search; times
+            their set's `effort` for others.
+        restarts: most climbs for each such function, times the effort likewise; most are soon given up.
         seed: the result is a function of it; the global random state is neither used nor changed.
 
     Returns:
@@ -62,11 +58,7 @@ def maximise_paths(
     """Maximise every path over the box; arguments and results as in `sample_optima`."""
     raw = raw_points(model, bounds, raw_samples, seed)
     lower, upper = bounds.numpy()
-    starts_per_restart = min(
-        max(1.0, STARTS_PER_DIMENSION * paths.dim),
-        MOST_STARTS_PER_RESTART if paths.dim <= _search.NEWTON_DIM else MOST_LBFGS_STARTS_PER_RESTART,
-    )
-    num_starts = round(restarts * starts_per_restart)
+    starts = (restarts * effort(model.lengthscale, bounds[1] - bounds[0])).ceil().int().tolist()
     unit = model.outputscale.sqrt().tolist()
     optimal = np.empty((paths.num_sets, paths.num_paths, paths.dim))
     nowhere = np.zeros((1, 1, paths.dim))
@@ -74,11 +66,11 @@ def maximise_paths(
         single = paths.of_set(m, single=True)
         tiles = screen(raw.left[m].numpy(), raw.right[m].numpy(), single)
         values = np.concatenate([tiles, screen(nowhere, raw.further[None].numpy(), single)], axis=1)
-        candidates = _highest(values, CANDIDATES)
+        candidates = _highest(values, CANDIDATES_PER_START * starts[m])
         tolerance = _single_error(single, np.maximum(abs(lower), abs(upper)))
         scale = np.minimum(paths.lengthscale[m].numpy(), upper - lower)
         _search.search_set(
-            raw.of_set(m).numpy(), values, candidates, tolerance, num_starts, paths.of_set(m), single, scale,
+            raw.of_set(m).numpy(), values, candidates, tolerance, starts[m], paths.of_set(m), single, scale,
             lower, upper, unit[m], optimal[m],
         )  # fmt: skip
     inputs = torch.from_numpy(optimal).transpose(0, 1).contiguous()

@@ -22,7 +22,7 @@ from scorebo.errors import InputError, check_integer
 from scorebo.gp import FullyBayesianGP, Kernel
 from scorebo.optima import _search
 from scorebo.optima._screen import waves_at
-from scorebo.seeds import derive
+from scorebo.seeds import derive, generator
 
 # Points evaluated at once: M x points x F waves, held in 64 MB.
 MAX_WAVES = 8_000_000
@@ -152,10 +152,10 @@ def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int =
     uniform = engine.draw(num_sets * count, dtype=torch.float64).reshape(num_sets, count, dim + 1)
     frequencies = model.kernel.frequencies(uniform) / model.lengthscale.unsqueeze(-2)
 
-    generator = torch.Generator().manual_seed(derive("paths", seed, "weights"))
-    weights = torch.randn(2, num_paths, num_sets, count, dtype=torch.float64, generator=generator)
+    normal = generator("paths", seed, "weights").standard_normal
+    weights = torch.from_numpy(normal((2, num_paths, num_sets, count)))
     weights *= (model.outputscale / count).sqrt().unsqueeze(-1)
-    noise = torch.randn(num_paths, num_sets, len(model.train_X), dtype=torch.float64, generator=generator)
+    noise = torch.from_numpy(normal((num_paths, num_sets, len(model.train_X))))
     noise *= model.noise_variance.sqrt().unsqueeze(-1)
 
     omega = frequencies.mT.contiguous().numpy()

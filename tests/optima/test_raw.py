@@ -5,7 +5,7 @@ from conftest import random_ensemble
 
 from scorebo.optima import sample_paths
 from scorebo.optima._screen import screen
-from scorebo.optima.raw import raw_points
+from scorebo.optima.raw import MOST_EFFORT, effort, raw_points
 
 
 def box(dim: int) -> torch.Tensor:
@@ -27,13 +27,13 @@ def test_enough_points_inside_the_box_with_the_observed(dim, count):
 @pytest.mark.parametrize("dim", [2, 5])
 def test_no_coordinate_on_both_sides_of_a_tile(dim):
     raw = raw_points(random_ensemble(dim, dim=dim), box(dim), 2048, seed=1)
-    left, right = (side.abs().amax(dim=-2) > 0.0 for side in (raw.left, raw.right))
+    left, right = (torch.cat(side).abs().amax(dim=-2) > 0.0 for side in (raw.left, raw.right))
     assert bool((left ^ right).all())
 
 
 def test_points_differ_where_there_is_one_dimension():
     raw = raw_points(random_ensemble(1, n=5, dim=1), box(1), 256, seed=1)
-    covering = raw.of_set(0)[:256, 0]
+    covering = raw.of_set(0)[64 : 64 + 256, 0]  # after two tiles around promising points
     inside = covering[(covering > -0.5) & (covering < 2.0)]
     assert len(inside) > 128
     assert len(inside.unique()) == len(inside)
@@ -50,3 +50,24 @@ def test_screened_values_are_those_of_the_paths(kernel, num_features):
         values = screen(raw.left[m].numpy(), raw.right[m].numpy(), paths.of_set(m, single=True))
         expected = paths(raw.of_set(m))[:, m].numpy()[:, : values.shape[1]]
         np.testing.assert_allclose(values, expected, rtol=0, atol=2e-5)
+
+
+def test_effort_grows_with_the_hills_and_with_the_dimensions():
+    def of(lengthscale: float, dim: int) -> float:
+        return float(effort(torch.full((1, dim), 5.0 * lengthscale).double(), torch.full((dim,), 5.0).double()))
+
+    assert of(1000.0, 2) == pytest.approx(1.0, abs=1e-6)
+    assert of(10.0, 2) < of(0.3, 2) < of(0.1, 2) < MOST_EFFORT
+    assert 1.0 < of(10.0, 6) < of(10.0, 25) < MOST_EFFORT
+    assert of(0.05, 6) == MOST_EFFORT
+    assert of(100.0, 388) < of(10.0, 25)  # a climb is long there
+
+
+def test_rough_sets_get_more_points():
+    model = random_ensemble(4, dim=3, num_sets=8)
+    raw = raw_points(model, box(3), 1024, seed=1)
+    points = torch.tensor([len(raw.of_set(m)) for m in range(8)])
+    wanted = 1024 * effort(model.lengthscale, box(3)[1] - box(3)[0])
+    # Two more tiles, the observed ones, and part of a tile.
+    assert bool(((points >= wanted + 512) & (points < wanted + 512 + 256 + 12 + 1)).all())
+    assert int(points.max()) > 1.5 * int(points.min())
