@@ -85,7 +85,7 @@ def test_the_expanded_interval_covers_with_five_seeds():
         values = rng.normal(size=5)
         low, high = np.quantile(values[rng.integers(0, 5, (2000, 5))].mean(1), [tail, 1 - tail])
         found.append(low <= 0.0 <= high)
-    # The resamples of five values have no tails as long as Student's: 92 % instead of 84 % without the expansion.
+    # The resamples of five values have no tails as long as Student's: short of 95 %, but not the 84 % of the plain one.
     assert np.mean(found) == pytest.approx(0.92, abs=3 * np.sqrt(0.92 * 0.08 / repeats))
 
 
