@@ -3,7 +3,9 @@
 Percentile and BCa bootstrap intervals of a mean of five values cover 73-85 % instead of 95 %
 (`scripts/interval_coverage.py`: normal, t, exponential and lognormal values), so the bootstrap is studentised: the
 distribution of (estimate − truth)/(standard error) is resampled, not that of the estimate; it covers 89-95 %. A rare
-second mode that five values do not show is missed by all of them. From fewer than five values too few different resamples can be drawn, and the interquartile mean of fewer than
+second mode that five values do not show is missed by all of them.
+
+From fewer than five values too few different resamples can be drawn, and the interquartile mean of fewer than
 ten has resamples without any spread, which have no standard error: Student's t is taken there (for the interquartile
 mean Tukey and McLaughlin's).
 
