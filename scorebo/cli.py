@@ -75,7 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Hydra logs what it also raises; it is reported once, below.
     logging.getLogger("hydra").setLevel(logging.CRITICAL)
     try:
-        return int(options.command(options) or 0)
+        code = int(options.command(options) or 0)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader, `head` for one, has seen enough. What is still to be written goes nowhere, quietly.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except InputError as error:
         print(f"scorebo: {error}", file=sys.stderr)
         return 2

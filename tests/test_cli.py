@@ -314,3 +314,9 @@ def test_a_run_loads_what_it_needs_and_nothing_to_draw_or_tabulate_with(tmp_path
     loaded = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
     assert "nutpie._lib" in loaded
     assert not {"nutpie", "arviz", "arviz_stats", "pandas", "matplotlib", "scipy.stats", "submitit"} & set(loaded)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = f"{sys.executable} -m scorebo list acquisitions | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
