@@ -15,8 +15,7 @@ ARGUMENTS = {
     "make demo": "benchmark.total=4 mcmc.warmup=8 mcmc.thinning=1 mcmc.num_sets=3 optimizer.raw_samples=32",
     "make demo-bo": "benchmark.total=5 mcmc.warmup=8 mcmc.thinning=1 mcmc.num_sets=3 mcmc.num_features=64",
     "make test": "tests/test_seeds.py -p no:cacheprovider",
-    "make speed": "--sizes 8 --warmup 4 --repeats 1",
-    "make speed-bo": "--sizes 8 --warmup 32 --sets 2 --optima 1 --raw-samples 32 --restarts 2 --repeats 1",
+    "make bench": "--sizes 8 --warmup 32 --sets 2 --optima 1 --raw-samples 32 --restarts 2 --repeats 1",
 }
 FENCE = re.compile(r"^```(\w+)(?: title=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
