@@ -31,7 +31,7 @@ import scorebo  # noqa: E402
 from scorebo.acquisition import SAL, SCoreBO, maximize  # noqa: E402
 from scorebo.gp import FullyBayesianGP  # noqa: E402
 from scorebo.inference import Carry  # noqa: E402
-from scorebo.inference.sequential import REFRESH_EVERY, REFRESH_FRACTION  # noqa: E402
+from scorebo.inference.sequential import refresh_period  # noqa: E402
 from scorebo.optima import sample_optima  # noqa: E402
 from scorebo.store.atomic import write_atomically  # noqa: E402
 
@@ -113,8 +113,7 @@ def fit(X: Tensor, Y: Tensor, sampler: str, seed: int, settings: dict[str, Any])
     if sampler == "nuts":
         return timed(lambda: scorebo.fit_gp(X, Y, seed=seed, **settings))
     carry, seconds = Carry(), []
-    period = min(REFRESH_EVERY, int(REFRESH_FRACTION * len(X)))
-    for n in range(len(X) - period + 1, len(X) + 1):
+    for n in range(len(X) - refresh_period(len(X)) + 1, len(X) + 1):
         y = (Y[:n] - Y[:n].mean()) / Y[:n].std()
         began = time.perf_counter()
         model = scorebo.fit_gp(X[:n], y, sampler=sampler, seed=seed, carry=carry, refresh_fraction=None, **settings)

@@ -103,15 +103,14 @@ def our_iteration(kind: str, sampler: str, n: int, D: int) -> dict[str, float]:
     from scorebo.acquisition import SAL, SCoreBO, maximize
     from scorebo.box import unit_box
     from scorebo.inference import Carry
-    from scorebo.inference.sequential import REFRESH_EVERY, REFRESH_FRACTION
+    from scorebo.inference.sequential import refresh_period
     from scorebo.optima import sample_optima
 
     X, Y = data(n, D)
     box = unit_box(D)
 
     def iteration(count: int, features: int, raw_samples: int, **settings: Any) -> dict[str, float]:
-        period = max(1, min(REFRESH_EVERY, int(REFRESH_FRACTION * count)))
-        carry, first = Carry(), count if sampler == "nuts" else count - period + 1
+        carry, first = Carry(), count if sampler == "nuts" else count - refresh_period(count) + 1
         began = time.process_time()
         for k in range(first, count + 1):
             y = (Y[:k] - Y[:k].mean()) / Y[:k].std()

@@ -17,6 +17,10 @@ TINY = [
 ]
 
 
+# The sequential sampler with both of its ways to a fit in a few iterations.
+EVERY_THIRD_FIT_COLD = ("mcmc=sequential", "mcmc.refresh_every=3", "mcmc.refresh_fraction=null", "mcmc.num_sets=8")
+
+
 def tiny_overrides(results: Path, benchmark: str = "gramacy1", acquisition: str = "sal_hr", *more: str) -> list[str]:
     """Overrides of a run of 6 observations that takes about a second."""
     return [

@@ -19,7 +19,7 @@ from scorebo.loop import Run, execute
 from scorebo.scaling import Scaling
 from scorebo.store import RunStore, read_records
 from tests import bad_tasks
-from tests.runs import tiny_config, tiny_overrides, without_timings
+from tests.runs import EVERY_THIRD_FIT_COLD, tiny_config, tiny_overrides, without_timings
 
 ACQUISITIONS = [
     "sal_hr",
@@ -193,15 +193,7 @@ class TestResuming:
 
     def test_sequential_run_interrupted_everywhere_ends_bit_equal(self, tmp_path):
         """The sampler's state is in the checkpoint: stopped after every single record, the run is the same."""
-        settings = (
-            "gramacy1",
-            "sal_hr",
-            "mcmc=sequential",
-            "mcmc.refresh_every=3",
-            "mcmc.refresh_fraction=null",
-            "mcmc.num_sets=8",
-            "mcmc.thinning=4",
-        )
+        settings = ("gramacy1", "sal_hr", *EVERY_THIRD_FIT_COLD, "mcmc.thinning=4")
         whole, pieces = (tiny_config(tmp_path / name, *settings, "benchmark.total=9") for name in ("whole", "pieces"))
         execute(whole)
 

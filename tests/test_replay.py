@@ -10,7 +10,7 @@ from scorebo.replay import differences_between, replay
 from scorebo.store import RunStore
 from scorebo.store.sealed import seal, unseal
 from tests import bad_tasks
-from tests.runs import tiny_config
+from tests.runs import EVERY_THIRD_FIT_COLD, tiny_config
 
 
 def run(results, *settings):
@@ -39,15 +39,7 @@ def nuts(tmp_path_factory):
     return run(tmp_path_factory.mktemp("nuts"), "gramacy1", "sal_hr", "benchmark.total=4")
 
 
-SEQUENTIAL = (
-    "gramacy1",
-    "sal_hr",
-    "mcmc=sequential",
-    "mcmc.refresh_every=3",
-    "mcmc.refresh_fraction=null",
-    "mcmc.num_sets=8",
-    "benchmark.total=11",
-)
+SEQUENTIAL = ("gramacy1", "sal_hr", *EVERY_THIRD_FIT_COLD, "benchmark.total=11")
 
 
 def test_every_kind_of_iteration_is_bit_equal_and_nothing_is_written(nuts):

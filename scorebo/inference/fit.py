@@ -155,7 +155,7 @@ def _fit_sequentially(
     step = None
     if before is None:
         refreshed: str | None = "first"
-    elif sequential.is_due(before, len(outputs), *schedule):
+    elif before.age + 1 >= sequential.refresh_period(len(outputs), *schedule):
         refreshed = "scheduled"
     else:
         step = sequential.advance(

@@ -99,14 +99,16 @@ def begin(draws: ColdDraws, density: LogDensity, X: np.ndarray, y: np.ndarray, b
     )
 
 
-def is_due(state: State, n: int, refresh_every: int, refresh_fraction: float | None) -> bool:
-    """Whether the fit after `state`, to n observations, is to be a cold chain.
+def refresh_period(
+    n: int, refresh_every: int = REFRESH_EVERY, refresh_fraction: float | None = REFRESH_FRACTION
+) -> int:
+    """Fits from one scheduled cold chain to the next at n observations.
 
     A mode that none of the carried sets is in is only found by a cold chain. While there are few data modes come and go
     quickly, so that one is due after a fraction of n fits already.
     """
     fits = refresh_every if refresh_fraction is None else min(refresh_every, int(refresh_fraction * n))
-    return state.age + 1 >= fits
+    return max(1, fits)
 
 
 def continues(state: State, X: np.ndarray, y: np.ndarray) -> tuple[float, float] | None:
