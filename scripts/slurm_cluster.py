@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 PACKAGES = (
@@ -164,6 +165,15 @@ class Cluster:
         for pid in family:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+    def saved(self) -> bool:
+        """Whether the controller has saved its state since a job was last submitted or started; it takes seconds."""
+        submitted = self.ask("squeue", "--noheader", "--array", "--format=%V").split()
+        started = self.ask("squeue", "--noheader", "--array", "--states=RUNNING", "--format=%S").split()
+        changes = [datetime.fromisoformat(moment).timestamp() for moment in submitted + started]
+        state = self.folder / "controller" / "job_state"
+        # SLURM's times are whole seconds.
+        return state.exists() and state.stat().st_mtime > max(changes, default=0.0) + 1.0
 
     def restart_controller(self) -> None:
         """Kill slurmctld and start it again from its saved state."""

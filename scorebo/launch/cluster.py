@@ -48,11 +48,18 @@ class Cluster:
         self.notes: list[str] = []
 
     def has(self, sweep: Sweep, index: int) -> bool:
-        """Whether a job that is to do the run is queued or running; yes as well if SLURM does not answer."""
+        """Whether a job that is to do the run is queued or running; yes as well if SLURM does not answer.
+
+        Only the controller knows: for the accounting a job that a restarted controller has forgotten runs for ever.
+        """
         job = self.job(sweep, index)
         if job is None or self._queue is None:
             return job is not None
-        return (self._queue.get(job) or self._accounts.get(job, ("",))[0]) in _LIVE
+        state, reason = self._queue.get(job, ("", ""))
+        if "held" in reason.lower():
+            note = f"Job {job} is held ({reason}): SLURM starts it only after `scontrol release {job}`."
+            self.notes += [note] if note not in self.notes else []
+        return state in _LIVE
 
     def why_ended(self, sweep: Sweep, index: int) -> tuple[str, str]:
         """State (failed, or lost if nobody knows) and reason of a run whose job is gone."""
@@ -63,9 +70,11 @@ class Cluster:
             return "failed", f"{_REASONS['OUT_OF_MEMORY']} (job {job})"
         state, code = self._accounts.get(job, ("", ""))
         if self._queue and job in self._queue and state != "OUT_OF_MEMORY":
-            state = self._queue[job]  # the accounting lags by seconds
+            state = self._queue[job][0]  # the accounting lags by seconds
         if not state:
             return "lost", f"SLURM knows nothing of job {job} any more"
+        if state in _LIVE:
+            return "lost", f"SLURM's controller has forgotten job {job}, which for its accounting is {state}"
         status, _, number = code.partition(":")
         how = f", killed by signal {number}" if number not in ("", "0") else ""
         how = how or (f", exit code {status}" if status not in ("", "0") else "")
@@ -78,11 +87,12 @@ class Cluster:
         return self._jobs[sweep.name].get(index)
 
     @cached_property
-    def _queue(self) -> dict[str, str] | None:
-        """The state of the jobs that wait, run, or ended lately; None if SLURM does not answer."""
+    def _queue(self) -> dict[str, tuple[str, str]] | None:
+        """State, and reason for it, of the jobs that wait, run, or ended lately; None if SLURM does not answer."""
         users = ",".join(sorted({sweep.about["user"] for sweep in self._sweeps}))
-        output = self._ask("squeue", "--noheader", "--array", "--states=all", f"--user={users}", "--format=%i %T")
-        return None if output is None else {line.split()[0]: line.split()[1] for line in output.splitlines()}
+        output = self._ask("squeue", "--noheader", "--array", "--states=all", f"--user={users}", "--format=%i|%T|%r")
+        lines = [line.split("|", 2) for line in (output or "").splitlines()]
+        return None if output is None else {job: (state, reason) for job, state, reason in lines}
 
     @cached_property
     def _accounts(self) -> dict[str, tuple[str, str]]:

@@ -12,7 +12,6 @@ from sweeps import assert_finished_once, reasons, sweep_of, undisturbed, until
 
 from scorebo.errors import InputError
 from scorebo.launch.cluster import read_jobs
-from scorebo.launch.display import wait
 from scorebo.launch.status import survey
 from scorebo.launch.submit import cancel, retry, submit
 from scorebo.store import RunStore
@@ -77,6 +76,17 @@ def asleep(results, count=1):
     until(lambda: [run.iteration for run in survey(results).of("running")] == [3] * count, 120)
 
 
+def ended(results, sweep):
+    """Where the runs of a sweep stand once none is left to wait for, which must not take for ever."""
+    try:
+        until(lambda: not survey(results, sweep.name, tails=False).of("running", "queued"), 150)
+    except AssertionError:
+        for command in (["squeue", "--array", "--states=all"], ["sinfo", "--list-reasons"], ["sacct", "--allocations"]):
+            print(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+        raise
+    return survey(results, sweep.name)
+
+
 def restarts(sweep):
     (job,) = read_jobs(sweep)
     shown = subprocess.run(["scontrol", "show", "job", job], capture_output=True, text=True, check=False).stdout
@@ -93,7 +103,7 @@ def test_twenty_runs_in_arrays_that_the_cluster_allows(results, expected):
     arrays = {job.partition("_")[0] for job in read_jobs(sweep)}
     assert len(arrays) == -(-20 // LARGEST_ARRAY)
     assert survey(results).of("finished") == []
-    state = wait(results, sweep.name)
+    state = ended(results, sweep)
     assert len(state.of("finished")) == 20
     assert_finished_once(configs, expected)
     assert all(len(sessions(config)) == 1 for config in configs)
@@ -110,7 +120,7 @@ def test_killed_and_raising_runs_and_those_out_of_memory_are_failed_whatever_slu
         *sweep_of(results, range(2, 3), *SLURM, task="Breakable", fault=str(fault)),
         *sweep_of(results, range(1, 2), *SLURM),
     ]
-    state = wait(results, submit(configs, []).name)
+    state = ended(results, submit(configs, []))
     greedy, killed, broken, _ = state.runs
     assert [run.state for run in state.runs] == ["failed", "failed", "failed", "finished"]
     assert "out of memory" in greedy.reason
@@ -123,7 +133,7 @@ def test_killed_and_raising_runs_and_those_out_of_memory_are_failed_whatever_slu
     purse.unlink()
     (again,) = retry(state.of("failed"), results, {"launcher": {"runs_per_job": 3}}, [])
     assert len(read_jobs(again)) == 1
-    wait(results, again.name)
+    ended(results, again)
     assert_finished_once(configs, expected)
 
 
@@ -132,14 +142,17 @@ def test_cancelled_runs_go_on_when_retried(results, expected, bed):
     sweep = submit(configs, [])
     asleep(results, 2)
     assert len(survey(results).of("queued")) == 1
-    subprocess.run(["scancel", next(iter(read_jobs(sweep)))], check=True)  # behind our back
+    first, _, third = read_jobs(sweep)
+    subprocess.run(["scontrol", "hold", third], check=True)
+    assert [f"scontrol release {third}" in note for note in survey(results).notes] == [True]
+    subprocess.run(["scancel", first], check=True)  # behind our back
     until(lambda: len(survey(results).of("failed")) == 1, 60)
     assert "CANCELLED" in reasons(survey(results))[0]
     cancel(sweep)
     until(lambda: len(survey(results).of("failed")) == 3, 60)
     bed.unlink()
     (again,) = retry(survey(results).of("failed"), results, {}, [])
-    wait(results, again.name)
+    ended(results, again)
     assert_finished_once(configs, expected)
 
 
@@ -152,7 +165,7 @@ def test_preempted_run_queues_again_and_goes_on(results, expected, bed):
     until(lambda: restarts(sweep) == 1, 90)
     assert len(survey(results).of("queued", "running")) == 1
     bed.unlink()
-    wait(results, sweep.name)
+    ended(results, sweep)
     assert_finished_once(configs, expected)
     assert len(sessions(configs[0])) == 2
     subprocess.run(["scancel", job], check=False)
@@ -175,7 +188,7 @@ def test_time_limit_is_survived_by_a_run_that_advances_and_ends_one_that_hangs(r
     assert restarts(second) == 0
     hangs.unlink()
     (again,) = retry(state.of("failed"), results, {"launcher": {"minutes": 30}}, [])
-    wait(results, again.name)
+    ended(results, again)
     assert_finished_once(slow + hanging, expected)
 
 
@@ -188,7 +201,7 @@ def test_lost_node(results, expected, bed, cluster):
     until(lambda: "down" in cluster.ask("sinfo", "--noheader", "--format=%T"), 60)
     bed.unlink()
     cluster.start_node()
-    assert len(wait(results, sweep.name).of("finished")) == 2
+    assert len(ended(results, sweep).of("finished")) == 2
     assert_finished_once(configs, expected)
     assert all(len(sessions(config)) == 2 for config in configs)
 
@@ -198,6 +211,7 @@ def test_two_sweeps_at_once_and_the_controller_restarted(results, expected, bed,
     first = submit(configs, [])
     second = submit(configs, [])
     asleep(results, 2)
+    until(cluster.saved)
     cluster.stop_daemon("slurmctld", 9)
     dark = survey(results)
     assert len(dark.of("running")) == 2
@@ -206,10 +220,35 @@ def test_two_sweeps_at_once_and_the_controller_restarted(results, expected, bed,
     cluster.restart_controller()
     bed.unlink()
     for sweep in (first, second):
-        assert len(wait(results, sweep.name).of("finished")) == 3
+        assert len(ended(results, sweep).of("finished")) == 3
     until(lambda: not subprocess.run(["squeue", "-h"], capture_output=True, check=True).stdout, 120)
     assert_finished_once(configs, expected)
     assert all(len(sessions(config)) == 1 for config in configs)
+
+
+def test_jobs_that_a_restarted_controller_has_forgotten_are_lost_and_retried(results, expected, bed, cluster):
+    configs = sweep_of(results, range(1, 2), *SLURM, task="Sleepy", bed=str(bed))
+    saved = cluster.folder / "controller" / "job_state"
+    until(cluster.saved)
+    before = saved.read_bytes()
+    sweep = submit(configs, [])
+    asleep(results)
+    (job,) = read_jobs(sweep)
+    until(lambda: "RUNNING" in cluster.ask("sacct", "--noheader", "--format=State", f"--jobs={job}"))
+    cluster.stop_daemon("slurmctld", 9)
+    saved.write_bytes(before)  # as if it had been killed before it could save what it knew
+    cluster.restart_controller()
+    state = ended(results, sweep)
+    assert [run.reason for run in state.of("lost")] == [
+        f"SLURM's controller has forgotten job {job}, which for its accounting is RUNNING"
+    ]
+    bed.unlink()
+    # The controller counts on from what it remembers: this takes the forgotten job's id, which the node still knows.
+    subprocess.run(["sbatch", "--hold", "--output=/dev/null", "--wrap=true"], check=True)
+    (again,) = retry(state.runs, results, {}, [])
+    ended(results, again)
+    subprocess.run(["scancel", job], check=True)
+    assert_finished_once(configs, expected)
 
 
 def test_full_disk(tmp_path, expected, bed):
@@ -224,12 +263,12 @@ def test_full_disk(tmp_path, expected, bed):
         done = subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=4096"], capture_output=True, check=False)
         assert b"No space left" in done.stderr
         bed.unlink()
-        state = wait(results, sweep.name)
+        state = ended(results, sweep)
         assert len(state.of("failed")) == 2
         assert all("No space left on device" in reason for reason in reasons(state))
         filler.unlink()
         (again,) = retry(state.of("failed"), results, {}, [])
-        wait(results, again.name)
+        ended(results, again)
         assert_finished_once(configs, expected)
     finally:
         subprocess.run(["umount", "--lazy", str(results)], check=True)
