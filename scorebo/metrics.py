@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,16 +97,16 @@ def predict_in_blocks(model: FullyBayesianGP, X: Tensor, targets: Tensor) -> Pre
     means, variances = [], []
     total, jittered = 0.0, 0
     blocks = X.split(BLOCK)
-    covariance = np.empty((BLOCK, BLOCK))
     for block, target in zip(blocks, targets.split(BLOCK), strict=True):
         mean, whitened = model.whiten(block)
         variance = model.outputscale[:, None] - whitened.square().sum(dim=-2) + model.noise_variance[:, None]
+        residual = (target - mean).numpy()
+        covariance = np.empty((len(block), len(block)))
         for m in range(model.num_sets):
-            prior = functools.partial(
-                model.kernel.fill_upper_triangle, block, model.lengthscale[m], model.outputscale[m], covariance
-            )
-            factor, jitter = _factorise(prior, covariance, whitened[m].numpy(), variance[m].numpy())
-            score, _ = lapack.dtrtrs(factor, (target - mean[m]).numpy(), lower=1)
+            model.kernel.fill_upper_triangle(block, model.lengthscale[m], model.outputscale[m], covariance)
+            # LAPACK's lower triangle is the upper one of an array in rows.
+            factor, jitter = _factorise(covariance.T, whitened[m].numpy(), variance[m].numpy())
+            score, _ = lapack.dtrtrs(factor, residual[m], lower=1)
             log_determinant = 2.0 * np.log(factor.diagonal()).sum()
             total += 0.5 * (score @ score + log_determinant) / len(block) + 0.5 * LOG_2PI
             jittered += jitter
@@ -125,26 +123,25 @@ def negative_log_predictive_density(mean: Tensor, variance: Tensor, targets: Ten
     return -float((torch.logsumexp(log_density, dim=-1) - math.log(mean.shape[-1])).mean())
 
 
-def _factorise(
-    fill_prior: Callable[[], object], covariance: np.ndarray, whitened: np.ndarray, variance: np.ndarray
-) -> tuple[np.ndarray, bool]:
+def _factorise(prior: np.ndarray, whitened: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, bool]:
     """Cholesky factor of the covariance of y at a block of points; one that rounding made indefinite gets a jitter.
 
     Args:
-        fill_prior: fills the upper triangle of `covariance` with the prior covariance of f.
-        covariance: `q x q`, overwritten: memory that is asked for anew costs as much as the factorisation.
+        prior: `q x q`, in columns; the lower triangle is the prior covariance of f, and is overwritten.
         whitened: `n x q`, whitened cross-covariance with the data.
         variance: `q`, variances of y.
 
     Returns:
-        The factor, `q x q`, in columns (its upper triangle is meaningless), and whether a jitter was needed.
+        The factor, `q x q` (its upper triangle is meaningless), and whether a jitter was needed.
     """
-    for jitter in (0.0, *(10.0**exponent for exponent in range(-11, -2))):
-        fill_prior()
-        # LAPACK's lower triangle is the upper one of an array in rows.
-        posterior = blas.dsyrk(-1.0, whitened.T, beta=1.0, c=covariance.T, lower=1, overwrite_c=1)
-        np.fill_diagonal(posterior, variance + jitter * variance.max())
-        factor, failed = lapack.dpotrf(posterior, lower=1, clean=0, overwrite_a=1)
+    covariance = blas.dsyrk(-1.0, whitened.T, beta=1.0, c=prior, lower=1, overwrite_c=1)
+    np.fill_diagonal(covariance, variance)
+    factor, failed = lapack.dpotrf(covariance, lower=1, clean=0)
+    if not failed:
+        return factor, False
+    for exponent in range(-11, -2):
+        np.fill_diagonal(covariance, variance + 10.0**exponent * variance.max())
+        factor, failed = lapack.dpotrf(covariance, lower=1, clean=0)
         if not failed:
-            return factor, jitter > 0.0
+            return factor, True
     raise FloatingPointError("A predictive covariance cannot be factorised.")

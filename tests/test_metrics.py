@@ -44,20 +44,10 @@ def test_nlpd_of_a_hopeless_target_is_finite():
     assert math.isfinite(metrics.negative_log_predictive_density(0 * one, 1e-6 * one, torch.tensor([1e3])))
 
 
-def factorise(prior, whitened, variance):
-    work = np.empty(prior.shape)
-
-    def fill_upper_triangle():
-        work[:] = np.nan
-        work[np.triu_indices_from(work)] = prior[np.triu_indices_from(work)]
-
-    return metrics._factorise(fill_upper_triangle, work, whitened, variance)
-
-
 def test_covariance_of_a_block_is_factorised():
     prior, whitened = 3.0 * np.eye(4) + 1.0, np.random.default_rng(0).standard_normal((2, 4)) / 4
     covariance = prior - whitened.T @ whitened + 0.1 * np.eye(4)
-    factor, jittered = factorise(prior, whitened, covariance.diagonal())
+    factor, jittered = metrics._factorise(np.asfortranarray(prior), whitened, covariance.diagonal().copy())
     assert not jittered
     np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(covariance), rtol=1e-14, atol=1e-15)
 
@@ -66,7 +56,7 @@ def test_indefinite_blocks_are_jittered_and_counted(monkeypatch):
     prior, whitened = 1.0 + np.zeros((3, 3)), np.full((1, 3), 0.5)
     covariance = prior - whitened.T @ whitened
     variance = covariance.diagonal() - 1e-13
-    factor, jittered = factorise(prior, whitened, variance)
+    factor, jittered = metrics._factorise(np.asfortranarray(prior), whitened, variance)
     assert jittered
     np.testing.assert_allclose(np.tril(factor) @ np.tril(factor).T, covariance, rtol=0, atol=1e-9)
     # The same point many times, without noise to speak of.
