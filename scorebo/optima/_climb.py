@@ -10,7 +10,7 @@ from scorebo.optima._waves import evaluate
 
 # A climb is given up where this many times the gain that the quadratic model promises would not reach the best known
 # height. Where the path is concave the model is good, unless the climb has only begun.
-OUTLOOK = 8.0
+OUTLOOK = 6.0
 CONCAVE_OUTLOOK = 2.0
 # In scales: a step that ends this close to a known top, on concave ground and not long, leads to that top.
 SAME_TOP = 0.02

@@ -16,6 +16,9 @@ NEWTON_DIM = 16
 MOST, MOST_LBFGS = 200, 2000
 # Starts are at least this far apart, in lengthscales (or box widths, where these are shorter).
 START_DISTANCE = 0.8
+# Typical changes of a path that a climb hardly ever brings, at least and for each dimension: starts this far below the
+# best top known are left out.
+REACH, REACH_PER_DIMENSION = 2.25, 0.375
 # Gains, as fractions of a typical change of the path, that are not worth a step.
 SINGLE_ACCURACY = 1e-5
 DOUBLE_ACCURACY = 1e-14
@@ -101,7 +104,7 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
         points: `R x D`, raw points.
         screened: `R`, their values to within `tolerance`.
         tolerance: error of values in single precision.
-        starts: rows of the raw points to climb from, the most promising first.
+        starts: rows of the raw points to climb from, the highest first.
         path: the path, as in `climb_newton`.
         single: the same with waves in single precision.
         scale: `D`, as in `climb_newton`.
@@ -119,8 +122,12 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
     tops = np.empty((count, dim))
     heights = np.empty(count)
     highest = -np.inf
+    reach = max(REACH, REACH_PER_DIMENSION * dim) * unit
     roughly, exactly = 0, 0
     for s in range(count):
+        if screened[starts[s]] + reach < highest:  # and so are the starts after it
+            count = s
+            break
         tops[s] = points[starts[s]]
         heights[s], used = _climb(
             tops[s], single, scale, lower, upper, unit, highest, tops[:s], single_work, SINGLE_ACCURACY
@@ -131,7 +138,7 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
     best = -np.inf
     known = np.empty((count, dim))
     size = 0
-    for s in np.argsort(-heights):
+    for s in np.argsort(-heights[:count]):
         if heights[s] < highest - tolerance - SINGLE_ACCURACY * unit:
             break
         if near_any(tops[s], known[:size], scale):

@@ -15,7 +15,7 @@ from scorebo.optima.paths import PosteriorPaths, sample_paths
 from scorebo.optima.raw import effort, raw_points
 
 # Starts are chosen among this many times as many of the highest raw points.
-CANDIDATES_PER_START = 25
+CANDIDATES_PER_START = 12
 # Unit roundoff of single precision, and a bound on the error of sine, cosine and their sum over a block of waves.
 SINGLE_ROUNDOFF = 6e-8
 SINGLE_SUM_ERROR = 2e-5
@@ -26,7 +26,7 @@ def sample_optima(
     bounds: Tensor,
     num_optima: int = 8,
     num_features: int = 2048,
-    raw_samples: int = 1024,
+    raw_samples: int = 768,
     restarts: int = 16,
     seed: int = 0,
 ) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ LEFT, RIGHT = 8, 32
 HILL = 1.7
 # Least effort for each dimension (in many dimensions smooth paths too have hills, in the corners), and most.
 EFFORT_PER_DIMENSION = 0.2
-MOST_EFFORT = 6.0
+MOST_EFFORT = 9.0
 # Points are stretched about the centre and clipped: a third of the optimal coordinates lie on a bound, the more the
 # longer the lengthscale. Stretch for a lengthscale of zero, and of the box or more.
 LEAST_STRETCH, MOST_STRETCH = 1.1, 1.7
