@@ -14,8 +14,8 @@ from scorebo.optima._screen import screen
 from scorebo.optima.paths import PosteriorPaths, sample_paths
 from scorebo.optima.raw import effort, raw_points
 
-# Starts are chosen among this many times as many of the highest raw points.
-CANDIDATES_PER_START = 12
+# Starts are chosen among this many of the highest raw points, and this many more for each.
+CANDIDATES, CANDIDATES_PER_START = 200, 12
 # Unit roundoff of single precision, and a bound on the error of sine, cosine and their sum over a block of waves.
 SINGLE_ROUNDOFF = 6e-8
 SINGLE_SUM_ERROR = 2e-5
@@ -26,7 +26,7 @@ def sample_optima(
     bounds: Tensor,
     num_optima: int = 8,
     num_features: int = 2048,
-    raw_samples: int = 768,
+    raw_samples: int = 1024,
     restarts: int = 16,
     seed: int = 0,
 ) -> tuple[Tensor, Tensor]:
@@ -37,8 +37,8 @@ def sample_optima(
         bounds: `2 x D`, lower and upper, in the model's inputs.
         num_optima: functions drawn from each set, N.
         num_features: Fourier features of a function.
-        raw_samples: points that cover the box, at which the search begins, for functions that are easy to search; times
-            their set's `effort` for others.
+        raw_samples: points that cover the box, at which the search begins, for functions that are easy to search; more
+            for sets of larger `effort`.
         restarts: most climbs for each such function, times the effort likewise; most are soon given up.
         seed: the result is a function of it; the global random state is neither used nor changed.
 
@@ -66,7 +66,7 @@ def maximise_paths(
         single = paths.of_set(m, single=True)
         tiles = screen(raw.left[m].numpy(), raw.right[m].numpy(), single)
         values = np.concatenate([tiles, screen(nowhere, raw.further[None].numpy(), single)], axis=1)
-        candidates = _highest(values, CANDIDATES_PER_START * starts[m])
+        candidates = _highest(values, CANDIDATES + CANDIDATES_PER_START * starts[m])
         tolerance = _single_error(single, np.maximum(abs(lower), abs(upper)))
         scale = np.minimum(paths.lengthscale[m].numpy(), upper - lower)
         _search.search_set(

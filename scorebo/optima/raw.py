@@ -19,6 +19,8 @@ HILL = 1.7
 # Least effort for each dimension (in many dimensions smooth paths too have hills, in the corners), and most.
 EFFORT_PER_DIMENSION = 0.2
 MOST_EFFORT = 9.0
+# Raw points grow with the effort by this fraction of what they are for a set of effort one.
+POINTS_PER_EFFORT = 0.75
 # Points are stretched about the centre and clipped: a third of the optimal coordinates lie on a bound, the more the
 # longer the lengthscale. Stretch for a lengthscale of zero, and of the box or more.
 LEAST_STRETCH, MOST_STRETCH = 1.1, 1.7
@@ -66,12 +68,13 @@ def raw_points(model: FullyBayesianGP, bounds: Tensor, count: int, seed: int) ->
     """Points at which the search begins, all inside the box.
 
     A tile around the best observed, and one around the observed point with the highest posterior mean under each set;
-    at least `count` quasi-random ones over the box, times the `effort` of a set; and the observed points themselves.
+    at least `count` quasi-random ones over the box, more where a set's `effort` is large; and the observed points.
     """
     lower, width, dim = bounds[0], bounds[1] - bounds[0], bounds.shape[1]
     u = LEFT if dim > 1 else 1
     v = min(RIGHT, -(-count // u))
-    tiles = (count * effort(model.lengthscale, width) / (u * v)).ceil().int().tolist()
+    harder = 1.0 + POINTS_PER_EFFORT * (effort(model.lengthscale, width) - 1.0)
+    tiles = (count * harder / (u * v)).ceil().int().tolist()
     generator = torch.Generator().manual_seed(derive("optima", seed, "raw"))
 
     stretch = LEAST_STRETCH + (MOST_STRETCH - LEAST_STRETCH) * (model.lengthscale / width).clamp_max(1.0)
