@@ -52,19 +52,24 @@ def write_finished(folder: Path, run_id: str, records: int, sha256: str) -> None
     write_atomically(folder / "finished.json", seal(document))
 
 
-def finished_run(folder: Path) -> str | None:
-    """The id of the run whose marker `finished.json` is, not yet compared with the records; None without a good one."""
+def finished_run(folder: Path, data: bytes | None = None) -> str | None:
+    """The id of the run that `finished.json` says is done; None without one that is whole and fits the records.
+
+    Args:
+        folder: the run's folder.
+        data: the bytes of its records, if already read.
+    """
     document, _ = _read_marker(folder / "finished.json")
-    return None if document is None else str(document.get("run_id"))
+    if document is None:
+        return None
+    data = read_bytes(folder / "records.jsonl") if data is None else data
+    fits = document.get("sha256") == hashlib.sha256(data).hexdigest() and document.get("records") == data.count(b"\n")
+    return str(document.get("run_id")) if fits else None
 
 
 def is_finished(folder: Path, run_id: str, data: bytes | None = None) -> bool:
     """Whether `finished.json` is there, of this run, and fits the records (`data`: their bytes, if already read)."""
-    document, _ = _read_marker(folder / "finished.json")
-    if document is None or document.get("run_id") != run_id:
-        return False
-    data = read_bytes(folder / "records.jsonl") if data is None else data
-    return document.get("sha256") == hashlib.sha256(data).hexdigest() and document.get("records") == data.count(b"\n")
+    return finished_run(folder, data) == run_id
 
 
 def _read_marker(path: Path) -> tuple[dict[str, Any] | None, str | None]:

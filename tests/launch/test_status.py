@@ -64,8 +64,8 @@ def test_what_was_checked_is_not_read_again(tmp_path, monkeypatch):
     folders = [make_run(tmp_path, config(seed, tmp_path), 6, finished=True) for seed in (1, 2)]
     Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
     assert states(tmp_path) == ["finished"] * 2
-    read = []
-    monkeypatch.setattr(verified, "is_finished", lambda folder, *_: read.append(folder) or True)
+    read, finished_run = [], verified.finished_run
+    monkeypatch.setattr(verified, "finished_run", lambda folder: read.append(folder) or finished_run(folder))
     assert states(tmp_path) == ["finished"] * 2
     assert read == []
     os.utime(folders[0] / "records.jsonl", ns=(0, 12345))
