@@ -110,11 +110,12 @@ class TestSolver:
 
     def test_a_child_ends_with_its_parent_though_it_is_at_work(self, tmp_path):
         code = (
-            "import sys, threading, time, os, numpy as np\n"
-            "from tests.benchmarks import test_outside as t\n"
-            "s = t.solver('hang')\n"
-            "s(t.GOOD)\n"
-            "threading.Thread(target=lambda: s(t.BAD), daemon=True).start()\n"
+            "import threading, time, os, numpy as np\n"
+            "from benchmarks.outside.process import Solver\n"
+            "from tests import outside_tasks\n"
+            "s = Solver(outside_tasks.make, {'fault': 'hang'}, time_limit=30.0, memory_limit_mb=2048.0)\n"
+            "s(np.zeros((1, 2)))\n"
+            "threading.Thread(target=lambda: s(np.ones((1, 2))), daemon=True).start()\n"
             "time.sleep(0.3)\n"
             "print(s._child.process.pid, flush=True)\n"
             "os.kill(os.getpid(), 9)\n"

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from scorebo.config import available
 from scorebo.data import sources
 from scorebo.data.check import INTACT, MISSING, how_to_get, required, states
 from scorebo.errors import InputError
@@ -16,6 +17,11 @@ def test_every_entry_is_whole():
             assert source.sha256 is None or re.fullmatch("[0-9a-f]{64}", source.sha256)
             assert source.url is None or source.url.startswith("https://")
             assert source.sha256 or source.member, f"{source.name} can be verified neither by digest nor by archive"
+
+
+def test_every_task_of_the_table_exists():
+    named = {task for data in sources.datasets().values() for task in data.tasks}
+    assert named <= set(available("benchmark"))
 
 
 def test_folder_is_that_of_the_environment(monkeypatch, tmp_path):
