@@ -1,5 +1,19 @@
 """The tasks, one file a suite; each is named by `_target_` in a file of `configs/benchmark/`."""
 
-from benchmarks.base import Benchmark
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmarks.base import Benchmark
 
 __all__ = ["Benchmark"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: the child processes of `benchmarks.outside` do without torch."""
+    if name == "Benchmark":
+        from benchmarks.base import Benchmark
+
+        return Benchmark
+    raise AttributeError(f"module 'benchmarks' has no attribute {name!r}")

@@ -57,12 +57,18 @@ class Benchmark(ABC):
         bounds: `2 x D` in the task's own units, float64: lower corner, upper corner.
         maximize: Whether larger values of f are better.
         optimal_value: The best value of f on the box in that direction, or None where it is not known.
+        best_known: The best value anybody has told of, where the optimal one is not known.
+        quantity: What f is, with its unit, in words.
+        expensive: Whether a value takes so long that models are not judged on test points.
     """
 
     bounds: Any  # two corners as a class states them; the `2 x D` tensor on every instance
     dim: int
     maximize: bool = False
     optimal_value: float | None = None
+    best_known: float | None = None
+    quantity: str = ""
+    expensive: bool = False
 
     def __init__(self, *, name: str, initial: int, total: int, noise_std: float = 0.0) -> None:
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):

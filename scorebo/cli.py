@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from scorebo.data.commands import add_commands as add_data_commands
 from scorebo.errors import InputError
 from scorebo.launch.commands import add_commands as add_launch_commands
 from scorebo.report_commands import add_commands as add_report_commands
@@ -133,6 +134,8 @@ def _parser() -> argparse.ArgumentParser:
     failures.add_argument("--planned", action="store_true", help="the sequential sampler's scheduled cold chains too")
     failures.add_argument("--json", action="store_true", help="as JSON, one object a line")
     failures.set_defaults(command=_failures)
+
+    add_data_commands(add)
 
     listing = add("list", "List what can be run or drawn.", LIST_EXAMPLES)
     listing.add_argument("what", metavar="WHAT", help="benchmarks, acquisitions, models, experiments or figures")

@@ -15,10 +15,13 @@ BAR = "{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remainin
 
 def describe(record: Mapping[str, Any]) -> str:
     """The metrics of a record in a few words."""
-    if record["negative_mll"] is None:
+    if record.get("kind") == "initial":
         return "initial design"
     regret = record.get("inference_regret")
-    text = f"negative MLL {record['negative_mll']:.3f}, RMSE {record['rmse']:.4g}"
+    if record["negative_mll"] is None:
+        text = f"best observed {record['best_observed']:.6g}"
+    else:
+        text = f"negative MLL {record['negative_mll']:.3f}, RMSE {record['rmse']:.4g}"
     return text if regret is None else f"{text}, regret {regret:.3g}"
 
 

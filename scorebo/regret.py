@@ -12,6 +12,7 @@ from torch import Tensor
 from scorebo.acquisition.maximize import maximize
 from scorebo.acquisition.mixture_mean import MixtureMean
 from scorebo.box import unit_box
+from scorebo.errors import EvaluationError, InputError
 from scorebo.gp import FullyBayesianGP
 from scorebo.scaling import Scaling
 from scorebo.seeds import derive
@@ -90,7 +91,7 @@ def optimisation_metrics(
     # The search starts next to the points queried, not at them.
     best = found[0] if height > means[best_queried] else queried[best_queried]
     recommended = scaling.from_unit(best)
-    value = float(benchmark.evaluate_true(recommended.unsqueeze(0)))
+    value = _value_at(benchmark, recommended)
     # As the model maximises: a regret is how far below the optimum a value lies.
     sign = 1.0 if benchmark.maximize else -1.0
     optimum = None if benchmark.optimal_value is None else sign * benchmark.optimal_value
@@ -108,6 +109,15 @@ def optimisation_metrics(
         recommended_x=recommended.tolist(),
         optimum_violation=None if optimum is None else _violation(benchmark, optimum, max(sign * value, best_value)),
     )
+
+
+def _value_at(benchmark: Benchmark, x: Tensor) -> float:
+    """The noiseless value at the recommended point; where there is none, that is a failed evaluation as any other."""
+    try:
+        return float(benchmark.evaluate_true(x.unsqueeze(0)))
+    except InputError as error:
+        point = x.tolist()
+        raise EvaluationError(f"The recommended point x = {point} failed. {error}", point, str(error)) from error
 
 
 def _violation(benchmark: Benchmark, optimum: float, best: float) -> float:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from scorebo.gp import FullyBayesianGP
+from tests import real_data as data
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +21,16 @@ def _global_random_state():
     before = torch.get_rng_state()
     yield
     torch.set_rng_state(before)
+
+
+@pytest.fixture
+def real_data(monkeypatch):
+    """The folder with the data of the real tasks, set as the one they are looked for in."""
+    folder = data.folder()
+    if folder is None:
+        pytest.skip("The data of the real tasks are not here: set SCOREBO_DATA to their folder.")
+    monkeypatch.setenv("SCOREBO_DATA", str(folder))
+    return folder
 
 
 def random_ensemble(seed: int, *, n: int = 12, dim: int = 2, num_sets: int = 4, kernel: str = "matern52"):

@@ -8,6 +8,7 @@ import torch
 
 import scorebo
 from benchmarks import Benchmark
+from scorebo.errors import EvaluationError
 from scorebo.gp import FullyBayesianGP
 from scorebo.regret import optimisation_metrics
 from scorebo.scaling import Scaling
@@ -160,3 +161,16 @@ def test_a_good_model_recommends_what_was_never_queried():
     assert found.recommended_x == pytest.approx([1.0, 3.0], abs=0.05)
     assert found.inference_regret < 1e-3
     assert found.inference_regret < found.simple_regret
+
+
+def test_a_recommended_point_without_a_value_is_a_failed_evaluation():
+    class Broken(Bowl):
+        def evaluate_true(self, X):
+            raise RuntimeError("out of order")
+
+    X, y, f = observed(Bowl())
+    model, scaling = fitted(Bowl(), X, y)
+    with pytest.raises(EvaluationError, match=r"The recommended point x = \[.*\] failed\. .*out of order") as failed:
+        optimisation_metrics(model, Broken(), scaling, X, y, f, 1, 26)
+    assert len(failed.value.x) == 2
+    assert "out of order" in failed.value.reason

@@ -1,0 +1,1 @@
+"""Outside code behind a wall: a child process evaluates it, with limits on time and memory."""

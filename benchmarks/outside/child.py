@@ -1,0 +1,71 @@
+"""The child's side: `python -m benchmarks.outside.child DESCRIPTOR`, started by `benchmarks.outside.process`.
+
+It is sent the function that makes the solver, its arguments and the memory limit, then points `n x D`; each is answered
+with `(kind, content)`: "ready", "values" with `n` numbers, "input" with the text of an `InputError`, or "error" with
+that of any other.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from scorebo.errors import InputError
+
+
+def main() -> None:
+    """Serve until the parent closes the line, or dies."""
+    line = Connection(int(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    # Read beside the solver, so that a child that is at work ends with its parent too.
+    threading.Thread(target=_read, args=(line, inbox), daemon=True).start()
+    make, arguments, memory = inbox.get()
+    _limit_memory(memory)
+    solve = _answer(line, "ready", make, **arguments)
+    while solve is not None:
+        _answer(line, "values", solve, inbox.get())
+
+
+def _read(line: Connection, inbox: queue.SimpleQueue[Any]) -> None:
+    try:
+        while True:
+            inbox.put(line.recv())
+    except (EOFError, OSError):
+        os._exit(0)
+    except BaseException as error:  # what was sent cannot be unpickled here
+        line.send(("error", f"{type(error).__name__}: {error}"))
+        os._exit(1)
+
+
+def _answer(line: Connection, kind: str, function: Callable[..., Any], *points: Any, **arguments: Any) -> Any:
+    """Call the function and answer; None if that failed."""
+    try:
+        result = function(*points, **arguments)
+        line.send((kind, result if kind == "values" else None))
+        return result
+    except InputError as error:
+        line.send(("input", str(error)))
+    except Exception as error:
+        line.send(("error", f"{type(error).__name__}: {error}"))
+    return None
+
+
+def _limit_memory(megabytes: float) -> None:
+    """Refuse this process more than so much address space."""
+    import resource
+
+    limit = int(megabytes * 2**20)
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+if __name__ == "__main__":
+    main()

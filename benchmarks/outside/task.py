@@ -1,0 +1,71 @@
+"""A task whose function is outside code: what crashes, hangs or swallows memory there is a failed evaluation.
+
+The solver is a function that `make` returns, given `arguments`; both run in a child process, which stays for the next
+evaluation. Modules with solvers import neither torch nor this one, so that a child is up in the time of their imports.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from benchmarks.base import Benchmark
+from benchmarks.outside.process import Solve, Solver, SolverError
+from scorebo.errors import InputError, check_number
+
+logger = logging.getLogger(__name__)
+
+
+class OutsideTask(Benchmark):
+    """A task evaluated in a child process.
+
+    Args:
+        time_limit: seconds for one evaluation.
+        memory_limit_mb: of the child, in MiB of address space.
+        options: those of every task.
+
+    Attributes:
+        failure_value: what an evaluation scores that the solver failed at; None: it is a failed evaluation.
+        package: what has to be installed for it besides scorebo itself: name of the module, and the extra of scorebo.
+        points_per_request: how many points the solver is asked for at once.
+    """
+
+    failure_value: ClassVar[float | None] = None
+    package: ClassVar[tuple[str, str] | None] = None
+    points_per_request: ClassVar[int] = 1
+
+    def __init__(self, *, time_limit: float, memory_limit_mb: float, **options: Any) -> None:
+        super().__init__(**options)
+        check_number(f"time_limit of task '{self.name}'", time_limit, 0.0, exclusive=True)
+        check_number(f"memory_limit_mb of task '{self.name}'", memory_limit_mb, 0.0, exclusive=True)
+        if self.package is not None and importlib.util.find_spec(self.package[0]) is None:
+            module, extra = self.package
+            raise InputError(f"Task '{self.name}' needs the package {module}: pip install 'scorebo[{extra}]'.")
+        make, arguments = self.solver()
+        self._solve = Solver(make, arguments, time_limit=time_limit, memory_limit_mb=memory_limit_mb)
+
+    @abstractmethod
+    def solver(self) -> tuple[Callable[..., Solve], dict[str, Any]]:
+        """The function that makes the solver, and its arguments; its data are seen to be there."""
+
+    def evaluate_true(self, X: Tensor) -> Tensor:
+        parts = [self._values(part) for part in X.split(self.points_per_request)] if len(X) else [X.new_empty(0)]
+        return torch.cat(parts)
+
+    def _values(self, X: Tensor) -> Tensor:
+        try:
+            values = torch.from_numpy(self._solve(X.numpy()))
+        except SolverError as error:
+            if self.failure_value is None:
+                raise
+            logger.warning("Task '%s' scores %g at %s: %s", self.name, self.failure_value, X.tolist(), error)
+            return torch.full((len(X),), self.failure_value, dtype=torch.float64)
+        if self.failure_value is None:
+            return values
+        return torch.where(values.isfinite(), values, self.failure_value)

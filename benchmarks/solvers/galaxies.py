@@ -1,0 +1,161 @@
+"""The SDSS luminous red galaxies (DR7): how probable their power spectrum is under a cosmological model.
+
+Reid et al. Cosmological constraints from the clustering of the Sloan Digital Sky Survey DR7 luminous red galaxies.
+MNRAS 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.interpolate import CubicSpline, LSQUnivariateSpline
+from scipy.special import erf, logsumexp
+
+from benchmarks.solvers import halofit
+from benchmarks.solvers.boltzmann import EFFECTIVE_REDSHIFT, K, Universe
+from benchmarks.solvers.reading import Array, read
+from scorebo.errors import InputError
+
+POINTS, BANDS = 45, 250
+# NEAR, MID and FAR: share of the galaxies, smearing of the baryon wiggles in (Mpc/h)².
+SHARES = (0.395, 0.355, 0.250)
+SMEARING = (86.9988, 85.1374, 84.5958)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Halo over halofit power in the fiducial model: polynomials in k (h/Mpc) below and above a transition."""
+
+    below: Sequence[float]
+    transition: float
+    factor: float
+    above: Sequence[float]
+
+    def __call__(self, k: Array) -> Array:
+        rising = np.polynomial.polynomial.polyval
+        return np.where(k < self.transition, rising(k, self.below), self.factor * rising(k, self.above))
+
+
+CORRECTIONS = (
+    Correction((1, -0.680886, 6.48151), 0.194055, 1.04482, (1, -2.13627, 21.0537, -50.1167, 36.8155)),
+    Correction((1, -0.530799, 6.31822), 0.19431, 1.04384, (1, -1.97873, 20.8551, -50.0376, 36.4056)),
+    Correction((1, -0.475028, 6.69004), 0.19148, 1.03753, (1, -1.84891, 21.3479, -52.4846, 38.9541)),
+)
+# Where the spectrum without wiggles has its knots, per Mpc, and below which k it is the linear one.
+KNOTS = 0.7 * np.array([0.001, *np.arange(0.025, 0.4, 0.05)])
+LINEAR_BELOW = 0.007
+
+
+def without_wiggles(k: Array, power: Array) -> Array:
+    """A smooth spectrum through P, `K`: a least-squares cubic spline of P k^1.5; k per Mpc."""
+    inside = (k >= KNOTS[0]) & (k <= KNOTS[-1])
+    x = k[inside]
+    spline = LSQUnivariateSpline(x, power[inside] * x**1.5, KNOTS[1:-1], w=np.sqrt(np.gradient(x)), k=3)
+    smooth = power.copy()
+    fitted = inside & (k >= LINEAR_BELOW)
+    smooth[fitted] = spline(k[fitted]) / k[fitted] ** 1.5
+    return smooth
+
+
+def halo_power(model: Universe, fiducial: Array) -> Array:
+    """The galaxies' power at `K`, the three samples together, scaled to today, before nuisance terms.
+
+    Args:
+        model: the cosmological model.
+        fiducial: `3 x K`, halofit ratios of the fiducial one.
+    """
+    total = np.zeros_like(K)
+    reference = int(np.argmax(K > 0.02))
+    for i, ratio in enumerate(halofit_ratios(model)):
+        power = model.power[i + 1]
+        linear = np.exp(-0.5 * K**2 * SMEARING[i])
+        smeared = power * linear + without_wiggles(K * model.h, power) * (1.0 - linear)
+        growth = model.power[0, reference] / power[reference]
+        total += SHARES[i] * growth * smeared * ratio / fiducial[i] * CORRECTIONS[i](K)
+    return total
+
+
+def halofit_ratios(model: Universe) -> list[Array]:
+    """Of the smooth spectra at the three redshifts, each `K`."""
+    return [
+        halofit.ratio(K, without_wiggles(K * model.h, model.power[i]), model.omega_m[i], model.omega_v[i])
+        for i in (1, 2, 3)
+    ]
+
+
+def fiducial_volume() -> float:
+    """`Universe.volume` of the flat model with Ω_m = 0.25 in which the distances to the galaxies were computed."""
+
+    def expansion(z: float) -> float:
+        return np.sqrt(0.25 * (1.0 + z) ** 3 + 0.75)
+
+    distance = 2997.92458 * quad(lambda z: 1.0 / expansion(z), 0.0, EFFECTIVE_REDSHIFT)[0]
+    return distance**2 / expansion(EFFECTIVE_REDSHIFT)
+
+
+def nuisance_grid() -> Array:
+    """The terms a₁k + a₂k² that are allowed: at most 4 % below k = 0.1 h/Mpc and 10 % below 0.2. `325 x 2`."""
+    first = 1.1482
+    second = min(0.04 / 0.1**2 + first / 0.1, 0.1 / 0.2**2 + first / 0.2)
+    steps = np.arange(-20, 21) / 20.0
+    a1, a2 = (grid.ravel() for grid in np.meshgrid(first * steps, second * steps, indexing="ij"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        extremum = -a1 / (2.0 * a2)
+    allowed = np.ones(len(a1), dtype=bool)
+    for k, most in ((0.1, 0.04), (0.2, 0.10)):
+        allowed &= np.abs(a1 * k + a2 * k**2) <= most * (1 + 1e-9)
+        turns = (extremum > 0.0) & (extremum <= k)
+        allowed &= ~(turns & (np.abs(0.5 * a1 * extremum) > most * (1 + 1e-9)))
+    return np.column_stack([a1, a2])[allowed]
+
+
+class Likelihood:
+    """Of a model, given the measured band powers; the galaxies' bias and the nuisance terms are integrated out.
+
+    Args:
+        folder: with the files of the measurement.
+        fiducial: the model of the halofit ratios that the corrections were made with.
+    """
+
+    def __init__(self, folder: str | Path, fiducial: Universe) -> None:
+        files = Path(folder)
+
+        def numbers(name: str, *shape: int) -> Array:
+            return read(files / f"lrgdr7_{name}.txt", np.loadtxt, shape)
+
+        self.k = numbers("kbands", BANDS)
+        self.windows = numbers("windows", POINTS, BANDS)
+        self.zero_window = numbers("zerowindowfxn", BANDS)
+        norm, *subtracted = numbers("zerowindowfxnsubtractdat", POINTS + 1)
+        self.measured = numbers("ccmeasurements", POINTS, 6)[:, 3]
+        self.precision = numbers("invcov", POINTS, POINTS)
+        if not np.allclose(self.precision, self.precision.T, rtol=1e-3):
+            raise InputError(f"{files / 'lrgdr7_invcov.txt'} holds no symmetric matrix.")
+        # What is measured is the power less that of the mean density, which is not known: linear in P as all the rest.
+        self.response = self.windows - np.outer(subtracted, self.zero_window) / norm
+        self.fiducial = np.array(halofit_ratios(fiducial))
+        self.volume = fiducial_volume()
+        self.nuisance = nuisance_grid()
+
+    def chi_squares(self, model: Universe) -> tuple[Array, Array]:
+        """For every nuisance term χ² at the best bias, and −2 ln of the likelihood with the bias integrated out."""
+        scale = np.cbrt(self.volume / model.volume)
+        k = scale * self.k
+        power = CubicSpline(np.log(K), halo_power(model, self.fiducial))(np.log(k)) / scale**3
+        terms = self.response @ np.column_stack([power, power * k, power * k**2])
+        theory = terms[:, :1] + terms[:, 1:] @ self.nuisance.T
+        weighted = self.precision @ theory
+        data = self.measured @ self.precision @ self.measured
+        cross, square = self.measured @ weighted, (theory * weighted).sum(0)
+        chi_square = data - cross**2 / square
+        marginal = chi_square + np.log(square) - 2.0 * np.log1p(erf(cross / (2.0 * np.sqrt(square))))
+        return chi_square, marginal
+
+    def __call__(self, model: Universe) -> float:
+        """−ln L."""
+        _, marginal = self.chi_squares(model)
+        return float(np.log(len(marginal)) - logsumexp(-0.5 * marginal))

@@ -1,0 +1,73 @@
+"""The surrogate of LCBench in the files of YAHPO Gym: a network in the ONNX format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.spaces import Parameter, decode
+from scorebo.errors import InputError
+
+Array = np.ndarray
+TASK = "OpenML_task_id"
+# The columns of the model, in its own order, and the one of its outputs that is wanted: val_accuracy.
+COLUMNS = (
+    *("epoch", "batch_size", "learning_rate", "momentum", "weight_decay"),
+    *("num_layers", "max_units", "max_dropout"),
+)
+OUTPUTS = 6
+VAL_ACCURACY = 1
+
+
+def accuracy(
+    model: str, encoding: str, task_id: str, space: Sequence[Parameter], epoch: int
+) -> Callable[[Array], Array]:
+    """The function of points in the unit box, `n x D` -> `n`: validation accuracy in per cent."""
+    names = {"epoch", *(parameter.name for parameter in space)}
+    if names != set(COLUMNS):
+        raise InputError(f"LCBench has the parameters {', '.join(COLUMNS[1:])}, got {', '.join(sorted(names))}.")
+    code = _code(encoding, task_id)
+    session = _session(model)
+    order = [["epoch", *(parameter.name for parameter in space)].index(column) for column in COLUMNS]
+
+    def solve(points: Array) -> Array:
+        rows = len(points)
+        table = np.column_stack([np.full(rows, float(epoch)), decode(tuple(space), points)])[:, order]
+        inputs = {"x_cat": np.full((rows, 1), code, dtype=np.int32), "x_cont": table.astype(np.float32)}
+        (output,) = session.run(None, inputs)
+        if output.shape != (rows, OUTPUTS):
+            raise InputError(f"{model} is another version: it has {output.shape[-1]} outputs, not {OUTPUTS}.")
+        return output[:, VAL_ACCURACY].astype(np.float64)
+
+    return solve
+
+
+def _code(encoding: str, task_id: str) -> int:
+    """The number by which the model knows a task."""
+    try:
+        codes = dict(json.loads(Path(encoding).read_text(encoding="utf-8"))[TASK])
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InputError(f"{encoding} holds no codes of '{TASK}' ({type(error).__name__}: {error}).") from error
+    known = sorted((name for name in codes if name.isdigit()), key=int)
+    if str(task_id) not in known:
+        raise InputError(f"LCBench has no task '{task_id}'. It has: {', '.join(known)}.")
+    return int(codes[str(task_id)])
+
+
+def _session(model: str) -> Any:
+    import onnxruntime  # here, and not where the parent process would load it too
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    try:
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own classes have no common base
+        raise InputError(f"{model} is no model in the ONNX format ({type(error).__name__}).") from error
+    inputs = {node.name for node in session.get_inputs()}
+    if inputs != {"x_cat", "x_cont"}:
+        raise InputError(f"{model} is another version: its inputs are {', '.join(sorted(inputs))}, not x_cat, x_cont.")
+    return session

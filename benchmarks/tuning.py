@@ -1,0 +1,90 @@
+"""Tuning of deep networks, by surrogates of real trainings; both suites are maximised on the unit box.
+
+A point is scaled to hyperparameters as the config says (`benchmarks.spaces`), so that a model sees a learning rate in
+its logarithm and every whole number with the same share of the box; `configuration` tells them in their own units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.outside.process import Solve
+from benchmarks.outside.task import OutsideTask
+from benchmarks.solvers import lcbench, pd1
+from benchmarks.spaces import decode, parameters
+from scorebo.data.check import required
+from scorebo.errors import InputError, check_integer
+
+
+class _Surrogate(OutsideTask):
+    """A surrogate of trainings.
+
+    Args:
+        parameters: by name, with `lower`, `upper` and, where it is so, `log` and `integer`.
+        epoch: after how many epochs the network is judged.
+        options: those of every task that is evaluated in a child process.
+    """
+
+    maximize = True
+    points_per_request = 4096
+
+    def __init__(self, *, parameters: Mapping[str, Mapping[str, Any]], epoch: int, **options: Any) -> None:
+        self.space = _space(parameters)
+        self.epoch = check_integer("epoch", epoch, 1)
+        self.bounds = torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, len(self.space))
+        super().__init__(**options)
+
+    def configuration(self, x: Tensor) -> dict[str, float]:
+        """The hyperparameters at a point of the unit box (`D`) by name, in their own units."""
+        values = decode(self.space, torch.as_tensor(x, dtype=torch.float64).reshape(1, -1).numpy())[0]
+        return {p.name: int(v) if p.integer else float(v) for p, v in zip(self.space, values, strict=True)}
+
+
+_space = parameters  # under another name where `parameters` is an argument
+
+
+class PD1(_Surrogate):
+    """Validation accuracy of a network of PD1, by the surrogate of mf-prior-bench.
+
+    Args:
+        model: name of the surrogate's file without `-valid_error_rate.json`.
+        options: those of every surrogate.
+    """
+
+    quantity = "validation accuracy, a fraction"
+    package = ("xgboost", "pd1")
+
+    def __init__(self, *, model: str, **options: Any) -> None:
+        self.model = model
+        super().__init__(**options)
+
+    def solver(self) -> tuple[Callable[..., Solve], dict[str, Any]]:
+        files = {path.name.removesuffix("-valid_error_rate.json"): path for path in required("pd1")}
+        if self.model not in files:
+            raise InputError(f"PD1 has no surrogate '{self.model}'. It has: {', '.join(files)}.")
+        return pd1.accuracy, {"file": str(files[self.model]), "space": self.space, "epoch": self.epoch}
+
+
+class LCBench(_Surrogate):
+    """Validation accuracy of a network on one of LCBench's data sets, by the surrogate of YAHPO Gym.
+
+    Args:
+        task_id: OpenML's number of the task.
+        options: those of every surrogate.
+    """
+
+    quantity = "validation accuracy, per cent"
+    package = ("onnxruntime", "lcbench")
+
+    def __init__(self, *, task_id: int, **options: Any) -> None:
+        self.task_id = check_integer("task_id", task_id, 1)
+        super().__init__(**options)
+
+    def solver(self) -> tuple[Callable[..., Solve], dict[str, Any]]:
+        model, encoding = map(str, required("lcbench"))
+        arguments = {"model": model, "encoding": encoding, "task_id": str(self.task_id)}
+        return lcbench.accuracy, {**arguments, "space": self.space, "epoch": self.epoch}

@@ -1,0 +1,78 @@
+"""The command `data`: parse, call, print."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Callable
+
+EXAMPLES = """examples:
+  scorebo data list
+  scorebo data check dna
+  scorebo data fetch dna lcbench
+
+Data are looked for in $SCOREBO_DATA, or else in data/ of the working folder. Nothing is downloaded unless asked for.
+list: every data set, its tasks, licence and citation, whether it is there, and how to get it. check: every file, those
+of the named sets or of all; exit code 1 if one is damaged, or a named one missing. fetch: what is not there, from its
+public source, verified; what was broken off is resumed."""
+
+Add = Callable[[str, str, str], argparse.ArgumentParser]
+
+
+def add_commands(add: Add) -> None:
+    """Add the parser of the command."""
+    data = add("data", "Show, check or fetch the data of the real tasks.", EXAMPLES)
+    data.add_argument("action", metavar="ACTION", help="list, check or fetch")
+    data.add_argument("names", nargs="*", metavar="NAME", help="data sets; for fetch at least one")
+    data.set_defaults(command=_data)
+
+
+def _data(options: argparse.Namespace) -> int:
+    from scorebo.errors import check_choice
+
+    actions = {"list": _list, "check": _check, "fetch": _fetch}
+    return actions[check_choice("action", options.action, actions)](options.names)
+
+
+def _list(names: list[str]) -> int:
+    from scorebo.data.check import MISSING, how_to_get, states
+    from scorebo.data.sources import data_folder, dataset, datasets
+
+    print(f"Data are looked for in {data_folder().resolve()}.")
+    for data in map(dataset, names or datasets()):
+        found = sorted(set(states(data).values()))
+        lines = [
+            f"{data.what}; for {', '.join(data.tasks)}",
+            f"in {data.path()}: {', '.join(found)}" + (f"; {how_to_get(data)}" if MISSING in found else ""),
+            f"licence: {data.licence}",
+            f"cite: {data.citation}",
+        ]
+        print(f"\n{data.name}")
+        for line in lines:
+            print(textwrap.fill(line, 118, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False))
+    return 0
+
+
+def _check(names: list[str]) -> int:
+    from scorebo.data.check import DAMAGED, MISSING, states
+    from scorebo.data.sources import dataset, datasets
+
+    bad = 0
+    for data in map(dataset, names or datasets()):
+        for file, found in states(data).items():
+            print(f"{data.path() / file}: {found}")
+            bad += found == DAMAGED or (found == MISSING and bool(names))
+    return int(bad > 0)
+
+
+def _fetch(names: list[str]) -> int:
+    from scorebo.data.fetch import fetch
+    from scorebo.data.sources import dataset, datasets
+    from scorebo.errors import InputError
+
+    if not names:
+        raise InputError(f"Which data set? Give one or more of {', '.join(datasets())}.")
+    for data in map(dataset, names):
+        print(f"{data.name}: {data.licence}. Cite: {data.citation}.")
+        fetch(data, print)
+    return 0

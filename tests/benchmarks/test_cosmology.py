@@ -1,0 +1,133 @@
+import importlib.util
+import shutil
+import time
+
+import numpy as np
+import pytest
+import torch
+from benchmark_contract import uniform
+from real_contract import RealTask
+
+from benchmarks.solvers import galaxies, halofit
+from benchmarks.solvers.boltzmann import K, universe
+from benchmarks.solvers.constants import sdss
+from scorebo.errors import InputError
+from tests import real_data
+
+WMAP5 = (0.022574, 0.116197, 0.0, 69.0167, 2.726, 0.24, 3.04, 2.15547e-9, 0.959959, 1.14, 0.86)
+needs_camb = pytest.mark.skipif(
+    importlib.util.find_spec("camb") is None, reason="CAMB is not installed: the extra cosmology."
+)
+
+
+@needs_camb
+class TestCosmology(RealTask):
+    name, noise_std, initial, total = "cosmology", 0.0, 3, 200
+    bounds = [  # noqa: RUF012
+        [0.01, 0.01, 0.01, 52.5, 2.7, 0.2, 2.9, 1.5e-9, 0.72, 0.0, 0.0],
+        [0.08, 0.25, 0.25, 100.0, 2.8, 0.3, 3.09, 2.6e-8, 2.7, 100.0, 100.0],
+    ]
+    num_points = 1
+    model, draws = "bo_lognormal", (32, 4, 12, 8, 2048)
+
+    def test_values_match_an_independent_computation(self, task):
+        """Random points of the box are finite or 300; 120 of them elsewhere had minimum 28, maximum 244."""
+        values = task.evaluate_true(uniform(task, 10))
+        assert ((values == 300.0) | ((values > 20.0) & (values < 290.0))).all()
+        assert (values < 290.0).sum() >= 8
+
+    def test_takes_the_corners_themselves(self, task):
+        """Where CAMB can do nothing with a corner, it scores 300."""
+        assert (task.evaluate_true(task.bounds) <= 300.0).all()
+
+    def test_refuses_points_outside_the_box(self, task):
+        """The contract's step beyond a bound, on the last coordinate, and the reference point's curvature."""
+        super().test_refuses_points_outside_the_box(task)
+        with pytest.raises(InputError, match="coordinate 3 of point 1 is 0, its bounds are"):
+            task.evaluate_true(torch.tensor([WMAP5], dtype=torch.float64))
+
+    def test_a_time_limit_is_enforced_on_the_solver(self):
+        hurried = self.build(time_limit=0.2)
+        assert hurried.evaluate_true(uniform(hurried, 1)).tolist() == [300.0]
+
+
+@needs_camb
+def test_the_reference_point():
+    """Within 0.3 of 23.64, chi-square within 1 of 40.5; process time of a value under 1.5 s."""
+    folder = real_data.folder()
+    if folder is None:
+        pytest.skip("The data of the real tasks are not here: set SCOREBO_DATA to their folder.")
+    solve = sdss(str(folder / "sdss_lrg_dr7"))
+    began = time.process_time()
+    value = solve(np.array([WMAP5]))[0]
+    taken = time.process_time() - began
+    assert value == pytest.approx(23.64, abs=0.3)
+    likelihood = galaxies.Likelihood(folder / "sdss_lrg_dr7", universe(*WMAP5))
+    chi_square, _ = likelihood.chi_squares(universe(*WMAP5))
+    assert chi_square.min() == pytest.approx(40.5, abs=1.0)
+    assert taken < 2.5  # 0.9 s on an idle core
+
+
+class TestParts:
+    """What needs neither CAMB nor the data."""
+
+    def test_nuisance_terms(self):
+        grid = galaxies.nuisance_grid()
+        assert len(grid) == 325
+        k = np.linspace(0.0, 0.2, 2001)
+        size = np.abs(np.outer(grid[:, 0], k) + np.outer(grid[:, 1], k**2))
+        assert (size.max(-1) <= 0.10 + 1e-9).all()
+        assert (size[:, k <= 0.1].max(-1) <= 0.04 + 1e-9).all()
+
+    def test_corrections_hardly_jump(self):
+        """Between the two polynomials of the table there is no step of more than a per cent."""
+        for correction in galaxies.CORRECTIONS:
+            below, above = correction(correction.transition + np.array([-1e-9, 1e-9]))
+            assert below == pytest.approx(above, rel=0.01)
+            assert correction(np.array([0.0]))[0] == 1.0
+
+    def test_smooth_spectrum_keeps_the_smooth_and_loses_the_wiggles(self):
+        smooth = 2e4 * K**0.96 / (1 + (K / 0.02) ** 2) ** 1.3
+        h = 0.7
+        fitted = galaxies.without_wiggles(h * K, smooth)
+        assert np.allclose(fitted, smooth, rtol=0.01)
+        wiggly = smooth * (1 + 0.05 * np.sin(150 * K) * np.exp(-((K / 0.2) ** 2)))
+        inside = (h * K > 0.03) & (h * K < 0.2)
+        left = np.abs(galaxies.without_wiggles(h * K, wiggly) / smooth - 1)[inside]
+        assert left.max() < 0.02
+        assert np.array_equal(galaxies.without_wiggles(h * K, wiggly)[h * K < 0.007], wiggly[h * K < 0.007])
+
+    def test_fiducial_distance(self):
+        """MontePython's values of the same: D_A = 955.0314/(h 1.312782), 1/H to five digits."""
+        distance = 955.0314 * 0.701 * (1 + 0.312782)
+        expansion = np.sqrt(0.25 * 1.312782**3 + 0.75)
+        assert galaxies.fiducial_volume() == pytest.approx(distance**2 / expansion, rel=0.01)
+
+    def test_halofit(self):
+        """Nothing happens where the field is linear; growth at small scales, none at large ones."""
+        power = 2e4 * K**0.96 / (1 + (K / 0.02) ** 2) ** 1.3
+        assert np.array_equal(halofit.ratio(K, 1e-8 * power, 0.3, 0.7), np.ones_like(K))
+        ratio = halofit.ratio(K, power, 0.3, 0.7)
+        assert ratio[K < 0.005] == pytest.approx(1.0, abs=0.02)
+        assert (ratio[(K > 2.0) & (K < 5.0)] > 2.0).all()
+        # Units do not matter, and a stronger field is nonlinear sooner.
+        assert halofit.ratio(0.7 * K, power / 0.7**3, 0.3, 0.7) == pytest.approx(ratio, rel=1e-6)
+        assert (halofit.ratio(K, 2 * power, 0.3, 0.7)[K > 1.0] > ratio[K > 1.0]).all()
+
+    def test_damaged_files_are_explained(self, tmp_path):
+        source = real_data.folder()
+        if source is None:
+            pytest.skip("The data of the real tasks are not here: set SCOREBO_DATA to their folder.")
+        for name, text, message in (
+            ("kbands", "0.1\n0.2\n", "must hold 250 numbers, it holds 2"),
+            ("invcov", "1 2\n3 4\n", "must hold 45 x 45 numbers, it holds 2 x 2"),
+            ("zerowindowfxn", "nan\n" * 250, "no finite number"),
+            ("windows", "what", "cannot be read"),
+        ):
+            folder = tmp_path / name
+            folder.mkdir()
+            for file in (source / "sdss_lrg_dr7").glob("*.txt"):
+                shutil.copyfile(file, folder / file.name)
+            (folder / f"lrgdr7_{name}.txt").write_text(text)
+            with pytest.raises(InputError, match=message):
+                galaxies.Likelihood(folder, None)

@@ -1,0 +1,57 @@
+"""The table itself, and the files it describes where they are there."""
+
+import re
+
+import pytest
+
+from scorebo.config import available
+from scorebo.data import sources
+from scorebo.data.check import INTACT, MISSING, how_to_get, required, states
+from scorebo.errors import InputError
+
+
+def test_every_entry_is_whole():
+    for name, data in sources.datasets().items():
+        assert all((data.what, data.licence, data.citation, data.tasks, data.files)), name
+        for source in data.files:
+            assert source.sha256 is None or re.fullmatch("[0-9a-f]{64}", source.sha256)
+            assert source.url is None or source.url.startswith("https://")
+            assert source.sha256 or source.member, f"{source.name} can be verified neither by digest nor by archive"
+
+
+def test_every_task_of_the_table_exists():
+    named = {task for data in sources.datasets().values() for task in data.tasks}
+    assert named <= set(available("benchmark"))
+
+
+def test_folder_is_that_of_the_environment(monkeypatch, tmp_path):
+    monkeypatch.delenv("SCOREBO_DATA", raising=False)
+    assert str(sources.dataset("dna").path()) == "data/dna"
+    monkeypatch.setenv("SCOREBO_DATA", str(tmp_path))
+    assert sources.dataset("ct_slice_757").path() == tmp_path / "ct_slice"
+
+
+def test_missing_and_damaged_data_are_told_in_one_sentence(monkeypatch, tmp_path):
+    monkeypatch.setenv("SCOREBO_DATA", str(tmp_path))
+    with pytest.raises(InputError, match=r"The data 'dna' are missing: .*`scorebo data fetch dna` gets it, or set"):
+        required("dna")
+    with pytest.raises(InputError, match="put it there, or set SCOREBO_DATA"):
+        required("ct_slice_757")
+    (tmp_path / "dna").mkdir()
+    (tmp_path / "dna" / "dna.scale").write_text("1 1:1\n")
+    with pytest.raises(InputError, match=r"dna\.scale is damaged or another version: its SHA-256 is .*, not f74937cc"):
+        required("dna")
+
+
+def test_another_form_of_a_file_serves_as_well(monkeypatch, tmp_path):
+    monkeypatch.setenv("SCOREBO_DATA", str(tmp_path))
+    (tmp_path / "ct_slice").mkdir()
+    (tmp_path / "ct_slice" / "CT_slice_X.npy").write_bytes(b"")
+    assert required("ct_slice") == [tmp_path / "ct_slice" / "CT_slice_X.npy"]
+
+
+def test_the_files_here_are_those_of_the_table(real_data):
+    for name, data in sources.datasets().items():
+        found = set(states(data).values())
+        if data.path().is_dir() and found != {MISSING}:
+            assert found == {INTACT}, f"{name}: {found}; {how_to_get(data)}"
