@@ -25,7 +25,10 @@ Identities = dict[str, dict[str, Any]]  # run id -> configuration
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows of an experiment's runs at a scale; how many of its runs there are, and how many others."""
+    """The rows of an experiment's runs at a scale; how many of its runs there are, and how many others.
+
+    `wanted` are the ids of all its runs on the tasks of which there are any, whether there or not.
+    """
 
     table: pd.DataFrame
     experiment: str
@@ -33,6 +36,7 @@ class Selection:
     found: int
     expected: int
     ignored: int
+    wanted: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         ignored = f"; {self.ignored} other runs ignored" if self.ignored else ""
@@ -68,7 +72,8 @@ def select(
         raise InputError(_nothing(experiment, wanted, results))
     rows = table[table["run_id"].isin(found)].reset_index(drop=True)
     expected = count_runs(composer.experiment(experiment), best)
-    return Selection(rows, experiment, best, len(found), expected, len(there - found))
+    ids = frozenset(wanted[best])
+    return Selection(rows, experiment, best, len(found), expected, len(there - found), ids)
 
 
 def select_all(table: pd.DataFrame, results: Path) -> pd.DataFrame:

@@ -15,9 +15,12 @@ from scorebo.errors import InputError, check_choice
 from scorebo.report import example_figures, provenance
 from scorebo.report.claims import reference
 from scorebo.report.comparisons import active_learning, additive, best_values, optimisation, priors
+from scorebo.report.evidence import Evidence
+from scorebo.report.health import health_note
 from scorebo.report.hyperparameters import hyperparameters
 from scorebo.report.render import Drawing, FigureData, render
 from scorebo.report.style import FORMATS
+from scorebo.selection import Selection
 from scorebo.store.atomic import storage_errors, write_atomically
 
 
@@ -70,6 +73,17 @@ def draw(
         path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, content)
     return path
+
+
+def figure_input(name: str, evidence: Evidence) -> tuple[pd.DataFrame | None, Selection | None, list[str]]:
+    """What a figure is drawn from: its table, which runs these are, and what a reader must know of their samplers."""
+    figure = FIGURES[check_choice("figure", name, FIGURES)]
+    if figure.source == "fits":
+        return None, None, []
+    experiment = name.replace("-", "_")
+    chosen = evidence.selection(experiment)
+    table = evidence.hyperparameters(experiment) if figure.source == "hyperparameters" else chosen.table
+    return table, chosen, health_note(chosen.table, evidence.healthy_only)
 
 
 def _regret(description: str) -> Figure:
