@@ -68,6 +68,7 @@ def add_commands(add: Add) -> None:
     plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
     add_selection(plot, "the figure's own")
     plot.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
+    plot.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
     plot.set_defaults(command=_plot)
 
     whence = add("whence", "Say where a figure comes from, and whether its data are unchanged.", WHENCE_EXAMPLES)
@@ -150,7 +151,7 @@ def _plot(options: argparse.Namespace) -> None:
 
     figure = FIGURES[check_choice("figure", options.figure, FIGURES)]
     if figure.source == "fits":
-        draw(options.figure, None, options.out, command=options.given)
+        draw(options.figure, None, options.out, command=options.given, narrow=options.one_column)
         print(f"{options.figure}: {options.out} (from small fits of its own)")
         return
     chosen = chosen_runs(options, options.figure.replace("-", "_"))
@@ -162,7 +163,8 @@ def _plot(options: argparse.Namespace) -> None:
     if figure.source == "hyperparameters":
         table = collect_hyperparameters(options.results, set(table["run_id"]))
     selection = {**chosen.selection, "source": figure.source, "healthy_only": options.healthy_only}
-    draw(options.figure, table, options.out, command=options.given, selection=selection, notes=notes)
+    how = {"command": options.given, "selection": selection, "notes": notes, "narrow": options.one_column}
+    draw(options.figure, table, options.out, **how)
     print(f"{options.figure}: {options.out} ({chosen.words})")
 
 

@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("results/figures"), help="folder of the figures")
     parser.add_argument("--format", choices=("pdf", "png", "svg"), default="pdf")
     parser.add_argument("--scale", help="smoke, small or paper; by default for each figure the one with most runs")
+    parser.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
     parser.add_argument("figures", nargs="*", metavar="ID", help="these alone")
     options = parser.parse_args()
     began, drawn = time.perf_counter(), 0
@@ -49,14 +50,15 @@ def _draw(name: str, evidence: Evidence | None, options: argparse.Namespace) -> 
     out = options.out / f"{name}.{options.format}"
     command = ["scorebo", "plot", name, "--results", str(options.results), "--out", str(out)]
     command += ["--scale", options.scale] if options.scale else []
+    command += ["--one-column"] if options.one_column else []
     if evidence is None or (name in FIGURES and FIGURES[name].source == "fits"):
-        draw(name, None, out, command=command)
+        draw(name, None, out, command=command, narrow=options.one_column)
         return "from small fits of its own"
     table, chosen, notes = figure_input(name, evidence)
     assert chosen is not None  # of a figure that is drawn from runs
     selection: dict[str, object] = {"results": str(options.results.resolve()), "experiment": chosen.experiment}
     selection |= {"scale": chosen.scale, "source": FIGURES[name].source, "healthy_only": False}
-    draw(name, table, out, command=command, selection=selection, notes=notes)
+    draw(name, table, out, command=command, selection=selection, notes=notes, narrow=options.one_column)
     return str(chosen)
 
 

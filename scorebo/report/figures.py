@@ -44,6 +44,7 @@ def draw(
     command: Sequence[str] | None = None,
     selection: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
+    narrow: bool = False,
 ) -> Path:
     """Draw a figure from a table of results into a file; the table's runs are all drawn, so select them before.
 
@@ -55,6 +56,7 @@ def draw(
         command: What the file says it was drawn with; by default this process's command.
         selection: How the runs were chosen, also kept in the file.
         notes: Written below the figure, before its own.
+        narrow: Laid out for one column of a journal instead of two.
 
     Returns:
         The path of the file.
@@ -68,7 +70,7 @@ def draw(
     data = chosen.data(table)
     if notes and isinstance(data, FigureData):
         data = FigureData(data.panels, (*notes, *data.notes), data.reference)
-    content = render(data, suffix, provenance.metadata(origin, suffix))
+    content = render(data, suffix, provenance.metadata(origin, suffix), narrow=narrow)
     with storage_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, content)

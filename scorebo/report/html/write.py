@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
 import json
+import os
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -48,8 +50,10 @@ def write_report(
         The figures, those that could not be drawn too.
     """
     path = Path(out)
-    with storage_errors(path.parent):
+    with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(path.parent, os.W_OK):  # told before all is computed, not after
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     figures = [page_figure(name, evidence, config_dir) for name in FIGURES]
     write_atomically(path, _page(evidence, figures, invocation))
     return figures
