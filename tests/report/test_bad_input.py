@@ -141,10 +141,12 @@ def test_a_folder_without_permission_to_write(command, one_run, read_only, capsy
     assert "Choose a folder that can be written" in said or "Change its permissions" in said
 
 
-def test_results_that_cannot_be_written_to_are_read(one_run, tmp_path, monkeypatch):
+def test_results_that_cannot_be_written_to_are_read(tmp_path, monkeypatch):
     """The cache of collected runs is a help, not a need."""
+    results = some_runs(tmp_path / "results", "acquisition=bald", "seed=1")
     monkeypatch.setattr("scorebo.store.cache.replacing", _refuse)
-    assert main(["plot", "al-mll", "--results", str(one_run), "--out", str(tmp_path / "a.svg")]) == 0
+    assert main(["plot", "al-mll", "--results", str(results), "--out", str(tmp_path / "a.svg")]) == 0
+    assert not list((results / ".cache").glob("*"))
 
 
 def _refuse(path):
