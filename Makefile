@@ -5,13 +5,14 @@
 # make speed-bo the same for a whole iteration of optimisation; BoTorch takes about ten minutes
 # make bench   iterations with both samplers, BoTorch and Pyro: a table and a figure in results/bench
 # make figures every figure that the runs in results/ allow, in results/figures
+# make report  one HTML page with all that the runs in results/ show: results/report.html
 # ARGS="..." is passed on: make test ARGS="tests/gp -x"
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo demo-bo figures test lint types speed speed-bo bench clean
+.PHONY: demo demo-bo figures report test lint types speed speed-bo bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/python scripts/demo.py $(ARGS)
@@ -21,6 +22,9 @@ demo-bo: $(INSTALLED)
 
 figures: $(INSTALLED)
 	$(BIN)/python scripts/plot_figures.py $(ARGS)
+
+report: $(INSTALLED)
+	$(BIN)/scorebo report --results results --out results/report.html $(ARGS)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)

@@ -13,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from scorebo.config import LEAST, as_dict, check_required, config_file, explained, hydra_compose, resolve
 from scorebo.errors import InputError, check_integer
 from scorebo.scales import apply_scale
+from scorebo.store.identity import run_id, run_ids
 
 # Of the reference acquisition, and what a file must say for itself to take its place.
 REFERENCE = "random"
@@ -29,6 +30,7 @@ class Composer:
         self._composed: dict[tuple[str, ...], DictConfig] = {}
         self._resolved: dict[tuple[str, ...], dict[str, Any] | None] = {}
         self._acquisitions: dict[str, dict[str, Any] | None] = {}
+        self._experiments: dict[str, DictConfig | None] = {}
 
     def compose(self, overrides: Sequence[str], seeds: Sequence[Any] | None = None) -> list[dict[str, Any]]:
         """The resolved, checked configuration for each seed (None: the configuration's own), in plain containers.
@@ -37,21 +39,36 @@ class Composer:
         nothing else. If nothing else contributes to that node, which the reference's shows, it is the file's content.
         """
         with explained(overrides, self.config_dir):
-            check_required(overrides, self.config_dir)
-            own = self._own_acquisition(overrides)
-            if own is not None:
-                base = self._plain([_reference(override) for override in overrides])
-                if base is not None and base["acquisition"] == self._acquisition(REFERENCE):
-                    return _with_seeds({**base, "acquisition": own}, seeds)
-            plain = self._plain(overrides)
-            if plain is not None:
-                return _with_seeds(plain, seeds)
+            same = self._same_for_all_seeds(overrides)
+            if same is not None:
+                return _with_seeds(same, seeds)
             config = self._scaled(overrides)
             seeds = [config.seed] if seeds is None else seeds
             return [as_dict(resolve(OmegaConf.merge(config, {"seed": seed}))) for seed in seeds]  # type: ignore[arg-type]
 
+    def run_ids(self, overrides: Sequence[str], seeds: Sequence[Any] | None = None) -> list[str]:
+        """The ids of the runs that `compose` gives, without a configuration for each."""
+        with explained(overrides, self.config_dir):
+            same = self._same_for_all_seeds(overrides)
+        if same is not None and seeds is not None:
+            return run_ids(same, _checked(seeds))
+        return [run_id(config) for config in self.compose(overrides, seeds)]
+
+    def _same_for_all_seeds(self, overrides: Sequence[str]) -> dict[str, Any] | None:
+        """The resolved configuration, if nothing in it but the seed depends on the seed; not to be changed."""
+        check_required(overrides, self.config_dir)
+        own = self._own_acquisition(overrides)
+        if own is not None:
+            base = self._plain([_reference(override) for override in overrides])
+            if base is not None and base["acquisition"] == self._acquisition(REFERENCE):
+                return {**base, "acquisition": own}
+        return self._plain(overrides)
+
     def experiment(self, name: str) -> DictConfig:
         """The experiment's own node: what it runs, at which scales."""
+        own = self._own_experiment(name)
+        if own is not None:
+            return own
         # Any task and acquisition will do, since an experiment is composed over them.
         overrides = [f"experiment={name}", "benchmark=gramacy1", f"acquisition={REFERENCE}"]
         with explained(overrides, self.config_dir):
@@ -96,9 +113,42 @@ class Composer:
 
     def _unscaled(self, overrides: Sequence[str]) -> DictConfig:
         key = tuple(overrides)
-        if key not in self._composed:
-            self._composed[key] = hydra_compose(overrides, self.config_dir)
-        return self._composed[key]
+        if key in self._composed:
+            return self._composed[key]
+        chosen = [override for override in overrides if override.startswith("experiment=")]
+        own = self._own_experiment(chosen[0].partition("=")[2].strip("'")) if len(chosen) == 1 else None
+        if own is not None and not any(override.lstrip("+~").startswith("experiment.") for override in overrides):
+            config = copy.deepcopy(self._unscaled([override for override in overrides if override not in chosen]))
+            config.experiment = own
+        else:
+            config = hydra_compose(overrides, self.config_dir)
+        self._composed[key] = config
+        return config
+
+    def _own_experiment(self, name: str) -> DictConfig | None:
+        """The node of an experiment whose files contribute that node and nothing else; None for any other."""
+        if name not in self._experiments:
+            self._experiments[name] = _node_of_experiment(config_file("experiment", name, self.config_dir))
+        return self._experiments[name]
+
+
+def _node_of_experiment(path: Path) -> DictConfig | None:
+    """What a file says of its experiment over what the files of its scales say, which lie beside it."""
+    content = OmegaConf.load(path)
+    text = path.read_text(encoding="utf-8")
+    if not isinstance(content, DictConfig) or "@package _global_" not in text or "${" in text:
+        return None
+    scales = [path.parent / f"{name}.yaml" for name in content.get("defaults", []) if isinstance(name, str)]
+    if not isinstance(content.get("experiment"), DictConfig) or not content.keys() <= {"defaults", "experiment"}:
+        return None
+    if len(scales) != len(content.get("defaults", [])) or not all(file.is_file() for file in scales):
+        return None
+    texts = [file.read_text(encoding="utf-8") for file in scales]
+    if not all("@package experiment.scales" in text and "defaults:" not in text and "${" not in text for text in texts):
+        return None
+    below = [OmegaConf.create({"scales": OmegaConf.create(text)}) for text in texts]
+    merged = OmegaConf.merge(*below, content.experiment)
+    return merged if isinstance(merged, DictConfig) else None
 
 
 def _reference(override: str) -> str:
@@ -106,8 +156,12 @@ def _reference(override: str) -> str:
 
 
 def _with_seeds(plain: dict[str, Any], seeds: Sequence[Any] | None) -> list[dict[str, Any]]:
-    checked = [plain["seed"]] if seeds is None else [check_integer("seed", seed, LEAST["seed"]) for seed in seeds]
+    checked = [plain["seed"]] if seeds is None else _checked(seeds)
     return [{**copy.deepcopy(plain), "seed": seed} for seed in checked]
+
+
+def _checked(seeds: Sequence[Any]) -> list[int]:
+    return [check_integer("seed", seed, LEAST["seed"]) for seed in seeds]
 
 
 def _stands_alone(config: DictConfig) -> bool:

@@ -39,25 +39,44 @@ def sweep_configs(
         composer: of an earlier sweep, whose compositions are used again; it has its own `config_dir`.
     """
     composer = composer or Composer(config_dir)
-    config_dir = composer.config_dir
-    given = parse_sweep(overrides, config_dir)
-    if not given:
-        raise InputError(f"Nothing to sweep. {WHAT_TO_GIVE}.")
-    experiments = [None if name == "null" else name for name in given.pop("experiment", [None])]
-    scales = given.pop("scale", ["paper"])
     runs: dict[str, Config] = {}
-    for name, scale in itertools.product(experiments, scales):
-        chosen = dict(given)
-        fixed = [f"scale={scale}"] if name is None else [f"experiment={name}", f"scale={scale}"]
-        if name is not None:
-            chosen = _narrow(at_scale(composer.experiment(str(name)), str(scale)), chosen)
-            _check_tasks(str(name), chosen["benchmark"], config_dir)
-        for config in _composed(fixed, chosen, composer):
+    for settings, seeds in _combinations(overrides, composer):
+        for config in composer.compose(settings, seeds):
             runs.setdefault(run_id(config), config)
     place: dict[int, int] = {}
     for config in runs.values():
         place.setdefault(config["seed"], len(place))
     return sorted(runs.values(), key=lambda config: place[config["seed"]])
+
+
+def sweep_ids(overrides: Sequence[str], composer: Composer) -> set[str]:
+    """The ids of the runs of `sweep_configs`, many times as fast: those that differ in the seed only are not made."""
+    return {
+        identity
+        for settings, seeds in _combinations(overrides, composer)
+        for identity in (
+            map(run_id, composer.compose(settings)) if seeds is None else composer.run_ids(settings, seeds)
+        )
+    }
+
+
+def _combinations(overrides: Sequence[str], composer: Composer) -> Iterator[tuple[list[str], list[Any] | None]]:
+    """The settings of every combination of a sweep, and the seeds they are run with (None: the settings' own)."""
+    given = parse_sweep(overrides, composer.config_dir)
+    if not given:
+        raise InputError(f"Nothing to sweep. {WHAT_TO_GIVE}.")
+    experiments = [None if name == "null" else name for name in given.pop("experiment", [None])]
+    scales = given.pop("scale", ["paper"])
+    for name, scale in itertools.product(experiments, scales):
+        chosen = dict(given)
+        fixed = [f"scale={scale}"] if name is None else [f"experiment={name}", f"scale={scale}"]
+        if name is not None:
+            chosen = _narrow(at_scale(composer.experiment(str(name)), str(scale)), chosen)
+            _check_tasks(str(name), chosen["benchmark"], composer.config_dir)
+        seeds = chosen.pop("seed", None)
+        order = [axis for axis in AXES if axis in chosen] + [key for key in chosen if key not in AXES]
+        for values in itertools.product(*(chosen[key] for key in order)):
+            yield [*fixed, *(f"{key}={value}" for key, value in zip(order, values, strict=True))], seeds
 
 
 def parse_sweep(overrides: Sequence[str], config_dir: Path | None = None) -> dict[str, list[Any]]:
@@ -122,12 +141,3 @@ def _check_tasks(experiment: str, tasks: list[str], config_dir: Path | None) -> 
         there = [task for task in tasks if task in known]
         hint = f" Of its tasks there are: benchmark={','.join(there)}." if there else ""
         raise InputError(f"experiment={experiment} needs tasks that are not available: {', '.join(missing)}.{hint}")
-
-
-def _composed(fixed: list[str], chosen: dict[str, list[Any]], composer: Composer) -> Iterator[Config]:
-    """The configurations of every combination, those that differ in the seed only from one composition."""
-    seeds = chosen.pop("seed", None)
-    order = [axis for axis in AXES if axis in chosen] + [key for key in chosen if key not in AXES]
-    for values in itertools.product(*(chosen[key] for key in order)):
-        settings = [f"{key}={value}" for key, value in zip(order, values, strict=True)]
-        yield from composer.compose(fixed + settings, seeds)

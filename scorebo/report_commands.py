@@ -15,6 +15,8 @@ from scorebo.errors import InputError, check_choice
 if TYPE_CHECKING:
     import pandas as pd
 
+    from scorebo.report.evidence import Evidence
+
 COMPARE_EXAMPLES = """examples:
   scorebo compare --results results --metric inference_regret --baseline nei
   scorebo compare --results results --metric negative_mll --scale small
@@ -45,6 +47,13 @@ SCORECARD_EXAMPLES = """examples:
 Each claim of the paper is tested on the runs of its own experiments: supported, contradicted, undecided (with the seeds
 still needed) or not run."""
 
+REPORT_EXAMPLES = """examples:
+  scorebo report --results results --out report.html
+  scorebo report --results results --scale small --healthy-only --out report.html
+
+One file that opens in any browser without a server or a network: the scorecard, every figure that the runs allow with
+the command behind each curve, the samplers' health, timings, failures and provenance."""
+
 RESULTS = "root of the run folders"
 SCALE = "smoke, small or paper; by default the one with most runs there"
 CONFIG_DIR = "folder with config groups of your own"
@@ -59,6 +68,7 @@ def add_commands(add: Add) -> None:
     plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
     add_selection(plot, "the figure's own")
     plot.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
+    plot.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
     plot.set_defaults(command=_plot)
 
     whence = add("whence", "Say where a figure comes from, and whether its data are unchanged.", WHENCE_EXAMPLES)
@@ -77,6 +87,14 @@ def add_commands(add: Add) -> None:
     add_selection(compare, "the metric's own")
     compare.add_argument("--json", action="store_true", help="every number, as JSON")
     compare.set_defaults(command=_compare)
+
+    report = add("report", "Write one HTML page with everything that stored runs show.", REPORT_EXAMPLES)
+    report.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.html")
+    report.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help=RESULTS)
+    report.add_argument("--scale", metavar="SCALE", help=SCALE)
+    report.add_argument("--config-dir", type=Path, metavar="DIR", help=CONFIG_DIR)
+    report.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
+    report.set_defaults(command=_report)
 
     scorecard = add(
         "scorecard", "Say of each of the paper's claims whether stored runs support it.", SCORECARD_EXAMPLES
@@ -133,7 +151,7 @@ def _plot(options: argparse.Namespace) -> None:
 
     figure = FIGURES[check_choice("figure", options.figure, FIGURES)]
     if figure.source == "fits":
-        draw(options.figure, None, options.out, command=options.given)
+        draw(options.figure, None, options.out, command=options.given, narrow=options.one_column)
         print(f"{options.figure}: {options.out} (from small fits of its own)")
         return
     chosen = chosen_runs(options, options.figure.replace("-", "_"))
@@ -145,7 +163,8 @@ def _plot(options: argparse.Namespace) -> None:
     if figure.source == "hyperparameters":
         table = collect_hyperparameters(options.results, set(table["run_id"]))
     selection = {**chosen.selection, "source": figure.source, "healthy_only": options.healthy_only}
-    draw(options.figure, table, options.out, command=options.given, selection=selection, notes=notes)
+    how = {"command": options.given, "selection": selection, "notes": notes, "narrow": options.one_column}
+    draw(options.figure, table, options.out, **how)
     print(f"{options.figure}: {options.out} ({chosen.words})")
 
 
@@ -177,16 +196,38 @@ def _compare(options: argparse.Namespace) -> None:
         print(f"{format_comparison(comparison)}\n\n({chosen.words})")
 
 
+def _report(options: argparse.Namespace) -> None:
+    from scorebo.report.html import write_report
+
+    if options.out.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"The report's file must end in .html, got '{options.out}'.")
+    figures = write_report(
+        _evidence(options, healthy_only=options.healthy_only),
+        options.out,
+        config_dir=options.config_dir,
+        invocation=options.given,
+    )
+    drawn = sum(figure.data is not None for figure in figures)
+    print(f"{options.out}: {drawn} of {len(figures)} figures, {options.out.stat().st_size / 1e6:.1f} MB")
+
+
 def _scorecard(options: argparse.Namespace) -> None:
-    from scorebo.report.claims import Evidence, format_scorecard, scorecard
+    from scorebo.report.claims import format_scorecard, scorecard
     from scorebo.report.statistics.text import as_plain
+
+    findings = scorecard(_evidence(options))
+    print(json.dumps(as_plain(findings), indent=2) if options.json else format_scorecard(findings, options.markdown))
+
+
+def _evidence(options: argparse.Namespace, *, healthy_only: bool = False) -> Evidence:
+    """The runs that the options name; prints what could not be read."""
+    from scorebo.report.evidence import Evidence
 
     if options.scale:
         from scorebo.scales import SCALES
 
         check_choice("scale", options.scale, SCALES)
-    evidence = Evidence(options.results, options.scale, options.config_dir)
+    evidence = Evidence(options.results, options.scale, options.config_dir, healthy_only=healthy_only)
     for problem in evidence.table.attrs["problems"]:
         print(f"scorebo: {problem}", file=sys.stderr)
-    findings = scorecard(evidence)
-    print(json.dumps(as_plain(findings), indent=2) if options.json else format_scorecard(findings, options.markdown))
+    return evidence

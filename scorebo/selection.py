@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scorebo.composer import Composer
 from scorebo.errors import InputError, check_choice
-from scorebo.experiments import AXES, sweep_configs
+from scorebo.experiments import AXES, sweep_configs, sweep_ids
 from scorebo.scales import SCALES, at_scale
 from scorebo.store import identity_nodes, run_id
 from scorebo.store.collect import describe_runs
@@ -25,7 +25,10 @@ Identities = dict[str, dict[str, Any]]  # run id -> configuration
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows of an experiment's runs at a scale; how many of its runs there are, and how many others."""
+    """The rows of an experiment's runs at a scale; how many of its runs there are, and how many others.
+
+    `wanted` are the ids of all its runs on the tasks of which there are any, whether there or not.
+    """
 
     table: pd.DataFrame
     experiment: str
@@ -33,6 +36,7 @@ class Selection:
     found: int
     expected: int
     ignored: int
+    wanted: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         ignored = f"; {self.ignored} other runs ignored" if self.ignored else ""
@@ -61,14 +65,31 @@ def select(
     scales = SCALES[::-1] if scale is None else (check_choice("scale", scale, SCALES),)
     there = set(table["run_id"])
     composer = composer or Composer(config_dir)
-    wanted = {name: experiment_runs(experiment, name, composer, set(table["benchmark"])) for name in scales}
-    best = max(wanted, key=lambda name: len(wanted[name].keys() & there))  # the first of equals
-    found = wanted[best].keys() & there
+    tasks = set(table["benchmark"])
+    possible = _possible(table, composer.experiment(experiment))
+    wanted: dict[str, frozenset[str]] = {}
+    for name in scales:
+        wanted[name] = experiment_ids(experiment, name, composer, tasks)
+        if wanted[name] >= possible:
+            break  # no other scale can have more
+    best = max(wanted, key=lambda name: len(wanted[name] & there))  # the first of equals
+    found = wanted[best] & there
     if not found:
-        raise InputError(_nothing(experiment, wanted, results))
+        configs = {name: experiment_runs(experiment, name, composer, tasks) for name in scales}
+        raise InputError(_nothing(experiment, configs, results))
     rows = table[table["run_id"].isin(found)].reset_index(drop=True)
     expected = count_runs(composer.experiment(experiment), best)
-    return Selection(rows, experiment, best, len(found), expected, len(there - found))
+    return Selection(rows, experiment, best, len(found), expected, len(there - found), wanted[best])
+
+
+def _possible(table: pd.DataFrame, experiment: Mapping[str, Any]) -> set[str]:
+    """The ids of the runs in a table that could be an experiment's at some scale, by what it says of their names."""
+    runs = table.drop_duplicates("run_id")
+    for axis, key in AXES.items():
+        names = {name for scale in SCALES for name in at_scale(experiment, scale).get(key) or []}
+        if names:
+            runs = runs[runs[axis].isin(names)]
+    return set(runs["run_id"])
 
 
 def select_all(table: pd.DataFrame, results: Path) -> pd.DataFrame:
@@ -95,14 +116,26 @@ def select_all(table: pd.DataFrame, results: Path) -> pd.DataFrame:
     return table
 
 
+def experiment_ids(experiment: str, scale: str, composer: Composer, tasks: Collection[str]) -> frozenset[str]:
+    """The ids of `experiment_runs`."""
+    overrides = _overrides(experiment, scale, composer, tasks)
+    return frozenset(sweep_ids(overrides, composer) if overrides else ())
+
+
 def experiment_runs(experiment: str, scale: str, composer: Composer, tasks: Collection[str]) -> Identities:
     """The runs of an experiment on those of its tasks that are among `tasks`."""
+    overrides = _overrides(experiment, scale, composer, tasks)
+    configs = sweep_configs(overrides, composer=composer) if overrides else []
+    return {run_id(config): config for config in configs}
+
+
+def _overrides(experiment: str, scale: str, composer: Composer, tasks: Collection[str]) -> list[str]:
+    """The sweep of an experiment on those of its tasks that are among `tasks`; empty if none is."""
     own = at_scale(composer.experiment(experiment), scale).get("benchmarks") or []
     chosen = [task for task in own if task in tasks]
     if own and not chosen:
-        return {}
-    overrides = [f"experiment={experiment}", f"scale={scale}"] + ([f"benchmark={','.join(chosen)}"] if chosen else [])
-    return {run_id(config): config for config in sweep_configs(overrides, composer=composer)}
+        return []
+    return [f"experiment={experiment}", f"scale={scale}"] + ([f"benchmark={','.join(chosen)}"] if chosen else [])
 
 
 def count_runs(experiment: Mapping[str, Any], scale: str) -> int:

@@ -5,29 +5,19 @@ time, none changed since, and a few that went on. Limits: a minute and 2 GB for 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+from synthetic_results import make_results, write_records
 
 from scorebo.composer import Composer
 from scorebo.store import RunStore
-from scorebo.store.markers import FORMAT
-from scorebo.store.sealed import seal
-from scorebo.store.stored_config import config_text
+from scorebo.store.records import read_records
 
 METHODS = ("scorebo_hr", "nei", "jes", "mes", "bald")
-SETS, DIM, INITIAL = 16, 6, 7
-FIELDS = (
-    *("negative_mll", "nlpd", "rmse", "inference_regret", "in_sample_inference_regret", "simple_regret"),
-    *("best_observed", "inference_value", "acquisition_value"),
-)
-HEALTH = ("acceptance", "step_size", "tree_depth_mean", "ess_bulk", "rhat", "energy_bfmi", "seconds")
 
 
 def main() -> None:
@@ -53,76 +43,22 @@ def main() -> None:
 def make_runs(results: Path, runs: int, iterations: int) -> list[Path]:
     """Folders of runs on hartmann6; those that are there already are left as they are."""
     composer = Composer()
-    seeds = range(1, -(-runs // len(METHODS)) + 1)
+    seeds = list(range(1, -(-runs // len(METHODS)) + 1))
+    size = [f"benchmark.total={iterations - 1}"]  # the closing record comes on top
     configs = [
         config
         for method in METHODS
-        for config in composer.compose(["benchmark=hartmann6", f"acquisition={method}"], list(seeds))
-    ]
-    stores = [RunStore(results, config) for config in configs[:runs]]
-    for number, store in enumerate(stores):
-        if not (store.folder / "finished.json").exists():
-            store.folder.mkdir(parents=True, exist_ok=True)
-            (store.folder / "config.yaml").write_text(config_text(store.nodes))
-            write_records(
-                store.folder, store.run_id, make_lines(store.run_id, np.random.default_rng(number), iterations)
-            )
-    return [store.folder for store in stores]
-
-
-def make_lines(run: str, rng: np.random.Generator, iterations: int, first: int = 1) -> list[bytes]:
-    """Sealed records `first` … of a run."""
-    numbers = rng.random((iterations + 1 - first, len(FIELDS) + len(HEALTH) + 2 * DIM + 10)).tolist()
-    sets = rng.lognormal(size=(iterations + 1 - first, SETS, DIM + 3))
-    return [
-        seal(make_record(run, k, row, draws)) for k, (row, draws) in enumerate(zip(numbers, sets, strict=True), first)
-    ]
-
-
-def make_record(run: str, iteration: int, numbers: list[float], draws: np.ndarray) -> dict[str, Any]:
-    """A record with all that the loop writes."""
-    take = iter(numbers)
-    record: dict[str, Any] = {"iteration": iteration, "run": run[:12], "kind": "query"}
-    record |= {"x": [next(take) for _ in range(DIM)], "y": next(take), "f": next(take)}
-    record |= {"seconds": {phase: next(take) for phase in ("fit", "metrics", "acquisition", "evaluate")}}
-    if iteration <= INITIAL:
-        absent = dict.fromkeys((*FIELDS, "mcmc", "hyperparameters", "output_mean", "output_std", "output_sign"))
-        return record | absent | {"kind": "initial", "num_observations": None}
-    mcmc: dict[str, Any] = {name: next(take) for name in HEALTH}
-    mcmc |= {"sampler": "nuts", "draws": 256, "divergences": 0, "gradient_evaluations": 5000, "retries": 0}
-    mcmc |= {"tree_depth_max": 4, "fallback": None, "effective_sets": None, "refreshed": None, "refreshes": None}
-    return record | {name: next(take) for name in FIELDS} | {
-        "num_observations": iteration - 1,
-        "jittered_blocks": 0,
-        "acquisition_fallbacks": 0,
-        "optimum_violation": 0.0,
-        "recommended_x": [next(take) for _ in range(DIM)],
-        "mcmc": mcmc,
-        "hyperparameters": {
-            "lengthscale": draws[:, :DIM].tolist(),
-            **{name: draws[:, DIM + k].tolist() for k, name in enumerate(("outputscale", "noise", "mean"))},
-        },
-        "noise_floor": 1e-6,
-        "output_mean": next(take),
-        "output_std": next(take),
-        "output_sign": -1.0,
-    }  # fmt: skip
-
-
-def write_records(folder: Path, run: str, lines: list[bytes]) -> None:
-    """The records of a run and its marker, without the care a real run takes of power failures."""
-    data = b"".join(lines)
-    (folder / "records.jsonl").write_bytes(data)
-    marker = {"format": FORMAT, "run_id": run, "records": len(lines), "sha256": hashlib.sha256(data).hexdigest()}
-    (folder / "finished.json").write_bytes(seal(marker))
+        for config in composer.compose(["benchmark=hartmann6", f"acquisition={method}", *size], seeds)
+    ][:runs]
+    make_results(results, configs)
+    return [RunStore(results, config).folder for config in configs]
 
 
 def go_on(folder: Path) -> None:
     """One more record of a run."""
-    lines = (folder / "records.jsonl").read_bytes().splitlines(keepends=True)
     run = (folder / "config.yaml").read_text().split("Run ")[1].split(":")[0]
-    more = make_lines(run, np.random.default_rng(len(lines)), len(lines) + 1, len(lines) + 1)
-    write_records(folder, run, lines + more)
+    records = read_records(folder / "records.jsonl").records
+    write_records(folder, run, [*records, {**records[-1], "iteration": len(records) + 1}])
 
 
 def measure(what: str, results: Path) -> None:

@@ -10,12 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-from scorebo.composer import Composer
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, draw
-from scorebo.report.health import health_note
-from scorebo.selection import select
-from scorebo.store import collect, collect_hyperparameters
+from scorebo.report.evidence import Evidence
+from scorebo.report.figures import figure_input
 
 
 def main() -> int:
@@ -25,20 +23,20 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("results/figures"), help="folder of the figures")
     parser.add_argument("--format", choices=("pdf", "png", "svg"), default="pdf")
     parser.add_argument("--scale", help="smoke, small or paper; by default for each figure the one with most runs")
+    parser.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
     parser.add_argument("figures", nargs="*", metavar="ID", help="these alone")
     options = parser.parse_args()
     began, drawn = time.perf_counter(), 0
+    evidence = None
     try:
-        table = collect(options.results)
+        evidence = Evidence(options.results, options.scale)
     except InputError as error:
-        table = None
         print(f"no results: {error}", file=sys.stderr)
-    composer = Composer()
     for name in options.figures or FIGURES:
         try:
-            if name in FIGURES and FIGURES[name].source != "fits" and table is None:
+            if name in FIGURES and FIGURES[name].source != "fits" and evidence is None:
                 continue
-            what = _draw(name, table, options, composer)
+            what = _draw(name, evidence, options)
         except InputError as error:
             print(f"{name}: not drawn. {str(error).partition('. ')[0]}.", file=sys.stderr)
             continue
@@ -48,22 +46,19 @@ def main() -> int:
     return 0 if drawn else 1
 
 
-def _draw(name: str, table: object, options: argparse.Namespace, composer: Composer) -> str:
+def _draw(name: str, evidence: Evidence | None, options: argparse.Namespace) -> str:
     out = options.out / f"{name}.{options.format}"
     command = ["scorebo", "plot", name, "--results", str(options.results), "--out", str(out)]
     command += ["--scale", options.scale] if options.scale else []
-    if name in FIGURES and FIGURES[name].source == "fits":
-        draw(name, None, out, command=command)
+    command += ["--one-column"] if options.one_column else []
+    if evidence is None or (name in FIGURES and FIGURES[name].source == "fits"):
+        draw(name, None, out, command=command, narrow=options.one_column)
         return "from small fits of its own"
-    experiment = name.replace("-", "_")
-    chosen = select(table, experiment, options.scale, results=options.results, composer=composer)  # type: ignore[arg-type]
-    source = FIGURES[name].source
-    rows = chosen.table
-    if source == "hyperparameters":
-        rows = collect_hyperparameters(options.results, set(rows["run_id"]))
-    selection: dict[str, object] = {"results": str(options.results.resolve()), "experiment": experiment}
-    selection |= {"scale": chosen.scale, "source": source, "healthy_only": False}
-    draw(name, rows, out, command=command, selection=selection, notes=health_note(chosen.table, left_out=False))
+    table, chosen, notes = figure_input(name, evidence)
+    assert chosen is not None  # of a figure that is drawn from runs
+    selection: dict[str, object] = {"results": str(options.results.resolve()), "experiment": chosen.experiment}
+    selection |= {"scale": chosen.scale, "source": FIGURES[name].source, "healthy_only": False}
+    draw(name, table, out, command=command, selection=selection, notes=notes, narrow=options.one_column)
     return str(chosen)
 
 

@@ -222,7 +222,7 @@ def test_list(what, some, capsys):
     assert all(len(line.split()) > 1 for line in lines), "each name comes with what it is"
 
 
-@pytest.mark.parametrize("command", ["run", "collect", "plot", "list"])
+@pytest.mark.parametrize("command", ["run", "collect", "plot", "report", "list"])
 def test_help_shows_examples(command, capsys):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])

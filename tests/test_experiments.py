@@ -5,9 +5,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from scorebo.composer import Composer
-from scorebo.config import as_dict, available, compose, config_file, describe_choice
+from scorebo.config import as_dict, available, compose, config_file, describe_choice, hydra_compose
 from scorebo.errors import InputError
-from scorebo.experiments import sweep_configs
+from scorebo.experiments import sweep_configs, sweep_ids
 from scorebo.scales import SCALES, _total, at_scale
 from scorebo.store import identity_nodes, run_id
 
@@ -143,6 +143,42 @@ class TestComposer:
         (tmp_path / group / "mine.yaml").write_text(text)
         others = {"benchmark": "benchmark=gramacy1", "acquisition": "acquisition=sal_hr"} | {group: f"{group}=mine"}
         self.check([*others.values(), *more], tmp_path)
+
+    @pytest.mark.parametrize("name", ["al_mll", "gp8_regret", "pd1_few_sets", "demo_bo"])
+    def test_experiments_that_say_nothing_else_share_a_composition(self, name):
+        composer = Composer()
+        node = hydra_compose([f"experiment={name}", "benchmark=gramacy1", "acquisition=random"], None).experiment
+        assert OmegaConf.to_container(composer.experiment(name)) == OmegaConf.to_container(node)
+        self.check([f"experiment={name}", "scale=small", "benchmark=branin", "acquisition=nei"], composer=composer)
+        self.check([f"experiment={name}", "scale=smoke", "benchmark=branin", "acquisition=bald"], composer=composer)
+        shared = ("benchmark=branin", "acquisition=random") in composer._composed
+        assert shared == (name != "demo_bo")  # which sets more
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "# @package _global_\nexperiment: {name: mine, seeds: 2}\nmcmc: {warmup: 77}\n",
+            "# @package _global_\nexperiment: {name: mine, seeds: '${optimizer.restarts}'}\n",
+            "# @package _global_\ndefaults: [{override /model: botorch}]\nexperiment: {name: mine, seeds: 2}\n",
+            "# @package _global_\ndefaults: [own]\nexperiment: {name: mine, seeds: 2}\n",
+        ],
+    )
+    def test_and_other_experiments_do_not(self, tmp_path, text):
+        (tmp_path / "experiment").mkdir()
+        (tmp_path / "experiment" / "mine.yaml").write_text(text)
+        (tmp_path / "experiment" / "own.yaml").write_text("# @package _global_\nmcmc: {warmup: 33}\n")
+        self.check(["experiment=mine", "benchmark=gramacy1", "acquisition=sal_hr"], tmp_path)
+
+    def test_ids_are_those_of_the_configurations(self, composer, tmp_path):
+        overrides = ["experiment=al_mll", "scale=smoke", "benchmark=gramacy1", "acquisition=sal_hr,bald"]
+        assert sweep_ids(overrides, composer) == {run_id(config) for config in sweep_configs(overrides)}
+        own = ["benchmark=gramacy1", "acquisition=sal_hr", "mcmc.warmup=8,9"]  # the seed is the configuration's own
+        assert sweep_ids(own, composer) == {run_id(config) for config in sweep_configs(own)}
+        (tmp_path / "model").mkdir()
+        (tmp_path / "model" / "mine.yaml").write_text("_target_: x\nvalue: ${..seed}\n")
+        varied = ["benchmark=gramacy1", "acquisition=sal_hr", "model=mine", "seed=1,2"]
+        expected = {run_id(config) for config in sweep_configs(varied, tmp_path)}
+        assert sweep_ids(varied, Composer(tmp_path)) == expected
 
     def test_nothing_is_shared_between_the_runs(self):
         composer = Composer()

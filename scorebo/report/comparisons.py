@@ -17,6 +17,7 @@ from scorebo.report.table import choose_model, model_rows, require_values
 
 # The MAP reference has a model of its own, and stands beside methods under another.
 OWN_MODELS = {"nei_map": "map"}
+RANKING = "Ranking"  # the title of its panel
 # What is known to be the best value of tasks that are shown by their best observation.
 OPTIMA = {"ackley4_25": 0.0, "hartmann6_25": -3.32237}
 
@@ -97,7 +98,7 @@ def _comparison(
     places = ranking(rows, metric) if ranked else None
     if places is not None:
         lines = tuple(Line(method, TIME, ranks, places.errors[method]) for method, ranks in places.ranks.items())
-        panels.append(Panel("Ranking", "Run completed (%)", "Average rank", lines))
+        panels.append(Panel(RANKING, "Run completed (%)", "Average rank", lines))
         notes += _ranking_notes(places.seeds, rows)
     return FigureData(tuple(panels), tuple(notes))
 

@@ -15,9 +15,12 @@ from scorebo.errors import InputError, check_choice
 from scorebo.report import example_figures, provenance
 from scorebo.report.claims import reference
 from scorebo.report.comparisons import active_learning, additive, best_values, optimisation, priors
+from scorebo.report.evidence import Evidence
+from scorebo.report.health import health_note
 from scorebo.report.hyperparameters import hyperparameters
 from scorebo.report.render import Drawing, FigureData, render
 from scorebo.report.style import FORMATS
+from scorebo.selection import Selection
 from scorebo.store.atomic import storage_errors, write_atomically
 
 
@@ -41,6 +44,7 @@ def draw(
     command: Sequence[str] | None = None,
     selection: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
+    narrow: bool = False,
 ) -> Path:
     """Draw a figure from a table of results into a file; the table's runs are all drawn, so select them before.
 
@@ -52,6 +56,7 @@ def draw(
         command: What the file says it was drawn with; by default this process's command.
         selection: How the runs were chosen, also kept in the file.
         notes: Written below the figure, before its own.
+        narrow: Laid out for one column of a journal instead of two.
 
     Returns:
         The path of the file.
@@ -65,11 +70,22 @@ def draw(
     data = chosen.data(table)
     if notes and isinstance(data, FigureData):
         data = FigureData(data.panels, (*notes, *data.notes), data.reference)
-    content = render(data, suffix, provenance.metadata(origin, suffix))
+    content = render(data, suffix, provenance.metadata(origin, suffix), narrow=narrow)
     with storage_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, content)
     return path
+
+
+def figure_input(name: str, evidence: Evidence) -> tuple[pd.DataFrame | None, Selection | None, list[str]]:
+    """What a figure is drawn from: its table, which runs these are, and what a reader must know of their samplers."""
+    figure = FIGURES[check_choice("figure", name, FIGURES)]
+    if figure.source == "fits":
+        return None, None, []
+    experiment = name.replace("-", "_")
+    chosen = evidence.selection(experiment)
+    table = evidence.hyperparameters(experiment) if figure.source == "hyperparameters" else chosen.table
+    return table, chosen, health_note(chosen.table, evidence.healthy_only)
 
 
 def _regret(description: str) -> Figure:

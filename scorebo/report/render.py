@@ -18,6 +18,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from scorebo.report.style import DPI, FORMATS, RC, MethodStyle, label, method_order, method_styles
 
 ROW = 1.75  # inches of height for a row of panels
+TWO_COLUMNS, ONE_COLUMN = 7.2, 3.5  # inches of width in a journal
+TICK_STEPS = [1, 2, 2.5, 5, 10]
 NOTE_SIZE = 6.0
 REFERENCE_COLOR = "#444444"
 NOTE_CHARACTERS_PER_INCH = 22
@@ -66,22 +68,38 @@ class FigureData:
     reference: str = "Reference"  # what the dashed lines are called
 
 
-def render(data: FigureData | Drawing, suffix: str, metadata: Mapping[str, str] | None = None) -> bytes:
-    """The figure as the content of a file of this kind (a key of `FORMATS`), with these entries in its metadata."""
+def render(
+    data: FigureData | Drawing, suffix: str, metadata: Mapping[str, str] | None = None, *, narrow: bool = False
+) -> bytes:
+    """The figure as the content of a file of this kind (a key of `FORMATS`), with these entries in its metadata.
+
+    With `narrow` it is laid out for one column of a journal, with letters as large as for two.
+    """
     buffer = io.BytesIO()
     with matplotlib.rc_context(RC):  # type: ignore[arg-type]
-        figure = compose(data) if isinstance(data, FigureData) else data()
+        figure = compose(data, narrow) if isinstance(data, FigureData) else data()
+        if narrow and not isinstance(data, FigureData):
+            narrow_drawing(figure)
         entries = {**FORMATS[suffix], **(metadata or {})}
         figure.savefig(buffer, format=suffix.removeprefix("."), dpi=DPI, metadata=entries)
     return buffer.getvalue()
 
 
-def compose(data: FigureData) -> Figure:
+def narrow_drawing(figure: Figure) -> None:
+    """Fit a figure that drew itself for two columns into one; its titles in letters that leave room for each other."""
+    figure.set_size_inches(ONE_COLUMN, figure.get_figheight())
+    for axes in figure.axes:
+        axes.set_title(textwrap.fill(axes.get_title(), 26), fontsize=6.5)
+        axes.xaxis.set_major_locator(MaxNLocator(3))
+
+
+def compose(data: FigureData, narrow: bool = False) -> Figure:
     """Lay the panels out in reading order; the legend fills a free cell, or stands below where there is none."""
     count = len(data.panels)
-    columns = count if count <= 4 else 3 if count <= 6 else 4
+    columns = min(count, 2) if narrow else count if count <= 4 else 3 if count <= 6 else 4
     rows = math.ceil(count / columns)
-    figure = Figure(figsize=(7.2 if columns > 2 else 3.0 * columns, ROW * rows), layout="constrained")
+    width = ONE_COLUMN if narrow else TWO_COLUMNS if columns > 2 else 3.0 * columns
+    figure = Figure(figsize=(width, ROW * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     methods = method_order(line.method for panel in data.panels for line in panel.lines)
     styles = method_styles(methods)
@@ -108,6 +126,8 @@ def compose(data: FigureData) -> Figure:
 
 def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> float | None:
     """Draw one panel; returns the value above which it is cropped, if it is."""
+    # Bands that lie on one another must leave the lines visible.
+    opacity = 0.18 if len(panel.lines) <= 3 else 0.11
     for number, line in enumerate(panel.lines):
         style = styles[line.method]
         # About four markers a line, shifted from line to line so that they do not cover one another.
@@ -115,18 +135,18 @@ def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> floa
         every = (step * (2 * number + 1) // (2 * len(panel.lines)), step) if len(line.x) > 12 else None
         axes.plot(line.x, line.mean, color=style.color, linestyle=style.linestyle, marker=style.marker, markevery=every)
         low, high = line.mean - line.band, line.mean + line.band
-        axes.fill_between(line.x, low, high, color=style.color, alpha=0.18, linewidth=0)
+        axes.fill_between(line.x, low, high, color=style.color, alpha=opacity, linewidth=0)
     if panel.reference is not None:
         axes.axhline(panel.reference, color=REFERENCE_COLOR, linestyle="--", linewidth=0.8, zorder=1.5)
     _write_runs(axes, panel, styles)
     axes.set_title(panel.title)
     axes.set_xlabel(panel.xlabel)
     axes.margins(x=0.02)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=TICK_STEPS))
     if panel.log and all((line.mean > 0).all() for line in panel.lines):
         _log_scale(axes, panel)
         return None
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=TICK_STEPS))
     bottom, top, is_cropped = linear_limits(panel)
     axes.set_ylim(bottom, top)
     return top if is_cropped else None

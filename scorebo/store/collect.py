@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,11 +77,26 @@ def collect(results: Path | str, *, fresh: bool = False) -> pd.DataFrame:
     return table
 
 
-def describe_runs(results: Path | str, problems: list[str]) -> list[dict[str, Any]]:
-    """Every run at or below `results`, in the order of the tables; what is wrong with one is added to `problems`."""
-    runs = [run for folder in find_runs(Path(results)) if (run := _read_run(folder, problems))]
+def describe_runs(
+    results: Path | str, problems: list[str], run_ids: Collection[str] | None = None
+) -> list[dict[str, Any]]:
+    """Every run at or below `results`, in the order of the tables; what is wrong with one is added to `problems`.
+
+    With `run_ids` those alone; folders that are named after other runs are then not opened.
+    """
+    folders = find_runs(Path(results))
+    if run_ids is not None:
+        digits = {identity[:RUN_DIGITS] for identity in run_ids}
+        folders = (folder for folder in folders if (named := _named_after(folder)) is None or named in digits)
+    runs = [run for folder in folders if (run := _read_run(folder, problems))]
     _refuse_duplicates(runs)
-    return sorted(runs, key=_order)
+    return sorted((run for run in runs if run_ids is None or run["run_id"] in run_ids), key=_order)
+
+
+def _named_after(folder: Path) -> str | None:
+    """The first digits of the id of the run that a folder is named after; None if it has another name."""
+    digits = folder.name.rpartition("-")[2]
+    return digits if folder.name.startswith("seed-") and len(digits) == RUN_DIGITS else None
 
 
 def _order(run: dict[str, Any]) -> tuple[Any, ...]:
@@ -128,8 +143,7 @@ def _read_run(folder: Path, problems: list[str]) -> dict[str, Any] | None:
     try:
         config = read_config(folder / "config.yaml")
         identity = run_id(config)
-        digits = folder.name.rpartition("-")[2]
-        if folder.name.startswith("seed-") and len(digits) == RUN_DIGITS and digits != identity[:RUN_DIGITS]:
+        if _named_after(folder) not in (None, identity[:RUN_DIGITS]):
             raise InputError(f"{folder}: config.yaml is not that of the run the folder is named after")
         names = {node: node_name(config, node) for node in ("benchmark", "model", "acquisition")}
         return {**names, "seed": run_seed(config), "run_id": identity, "folder": folder}

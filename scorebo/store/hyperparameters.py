@@ -28,7 +28,7 @@ def collect_hyperparameters(results: Path | str, run_ids: Collection[str] | None
     import pandas as pd
 
     problems: list[str] = []
-    runs = [run for run in describe_runs(results, problems) if run_ids is None or run["run_id"] in run_ids]
+    runs = describe_runs(results, problems, run_ids)
     parts = [part for run in runs if (part := _run_table(run, problems)) is not None]
     if not parts:
         raise nothing_found(results, runs, problems, "no models yet")

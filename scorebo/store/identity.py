@@ -23,6 +23,20 @@ def run_id(config: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(_by_value(identity_nodes(config))).encode()).hexdigest()
 
 
+def run_ids(config: Mapping[str, Any], seeds: Sequence[int]) -> list[str]:
+    """`run_id` for each seed of configurations that differ in nothing else; the rest is written as JSON once."""
+    nodes = _by_value(identity_nodes({**config, "seed": 0}))
+    # The seed comes last in canonical JSON, whose keys are sorted.
+    head = canonical_json(nodes).removesuffix("0}").encode()
+    begun = hashlib.sha256(head)
+    ids = []
+    for seed in seeds:
+        whole = begun.copy()
+        whole.update(f"{run_seed({'seed': seed})}}}".encode())
+        ids.append(whole.hexdigest())
+    return ids
+
+
 def identity_nodes(config: Mapping[str, Any]) -> dict[str, Any]:
     """The nodes that make the identity, in plain containers, interpolations resolved; `config` may be OmegaConf's."""
     missing = [node for node in IDENTITY_NODES if node not in config]

@@ -101,3 +101,20 @@ def test_numbers_of_runs_are_written_only_where_they_differ():
     lacking = whole[~((whole["acquisition"] == "bald") & (whole["seed"] == 3))]
     texts = [text.get_text() for text in compose(FIGURES["al-mll"].data(lacking)).axes[0].texts]
     assert texts == ["2", "3"]
+
+
+def test_one_column_has_two_panels_a_row_and_letters_as_large():
+    data = FIGURES["al-rmse"].data(suite())
+    wide, narrow = compose(data), compose(data, narrow=True)
+    assert narrow.get_figwidth() < wide.get_figwidth() / 2 < narrow.get_figheight()
+    places = {axes.get_subplotspec().colspan.start for axes in narrow.axes}
+    assert places == {0, 1}
+    sizes = [figure.axes[0].title.get_fontsize() for figure in (wide, narrow)]
+    assert sizes[0] == sizes[1]
+
+
+def test_a_drawing_fits_one_column(tmp_path):
+    wide = draw("wasserstein-mm", None, tmp_path / "wide.svg").read_text()
+    narrow = draw("wasserstein-mm", None, tmp_path / "narrow.svg", narrow=True).read_text()
+    assert 'width="518.4pt"' in wide
+    assert 'width="252pt"' in narrow

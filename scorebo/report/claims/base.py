@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from scorebo.errors import InputError
+from scorebo.report.evidence import Evidence, MissingRunsError
 from scorebo.report.statistics import Estimate
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN = "supported", "contradicted", "undecided", "not run"
-
-
-class MissingRunsError(Exception):
-    """The runs that a claim is about are not there; says which."""
 
 
 @dataclass(frozen=True)
@@ -60,45 +51,6 @@ class Finding:
     more_seeds: int | None
     parts: tuple[Part, ...]
     note: str = ""
-
-
-class Evidence:
-    """The runs in a folder, by experiment, read when they are asked for."""
-
-    def __init__(
-        self, results: Path, scale: str | None = None, config_dir: Path | None = None, table: pd.DataFrame | None = None
-    ) -> None:
-        from scorebo.composer import Composer
-        from scorebo.store import collect
-
-        self.results, self.scale = results, scale
-        self.table = collect(results) if table is None else table
-        self._composer = Composer(config_dir)
-        self._tables: dict[str, pd.DataFrame] = {}
-        self._hyperparameters: dict[str, pd.DataFrame] = {}
-
-    def runs(self, experiment: str) -> pd.DataFrame:
-        """The records of the experiment's runs."""
-        from scorebo.selection import select
-
-        if experiment not in self._tables:
-            try:
-                chosen = select(self.table, experiment, self.scale, results=self.results, composer=self._composer)
-            except InputError as error:
-                if "None of the runs" not in str(error):
-                    raise
-                raise MissingRunsError(f"no runs of experiment={experiment}") from error
-            self._tables[experiment] = chosen.table
-        return self._tables[experiment]
-
-    def hyperparameters(self, experiment: str) -> pd.DataFrame:
-        """The hyperparameter sets of the experiment's runs, in the task's units."""
-        from scorebo.store import collect_hyperparameters
-
-        if experiment not in self._hyperparameters:
-            ids = set(self.runs(experiment)["run_id"])
-            self._hyperparameters[experiment] = collect_hyperparameters(self.results, ids)
-        return self._hyperparameters[experiment]
 
 
 def judge(claim: Claim, evidence: Evidence) -> Finding:

@@ -37,7 +37,7 @@ def _plain(findings: Sequence[Finding]) -> str:
         heading = f"{finding.id:<4} {verdict[: len(finding.verdict)].upper()}{verdict[len(finding.verdict) :]}"
         text = textwrap.fill(finding.text, WIDTH, initial_indent="     ", subsequent_indent="     ")
         blocks.append(
-            "\n".join([heading, text, *(f"       {_sign(part)} {_statement(part)}" for part in finding.parts)])
+            "\n".join([heading, text, *(f"       {_sign(part)} {statement_words(part)}" for part in finding.parts)])
         )
     return "\n".join(blocks)
 
@@ -45,7 +45,7 @@ def _plain(findings: Sequence[Finding]) -> str:
 def _markdown(findings: Sequence[Finding]) -> str:
     lines = ["| claim | verdict | seeds | statements |", "|---|---|---|---|"]
     for finding in findings:
-        statements = "<br>".join(f"{_sign(part)} {_statement(part)}" for part in finding.parts)
+        statements = "<br>".join(f"{_sign(part)} {statement_words(part)}" for part in finding.parts)
         cells = [
             f"**{finding.id}** {finding.text}",
             verdict_words(finding),
@@ -60,5 +60,6 @@ def _sign(part: Part) -> str:
     return {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?"}[part.verdict]
 
 
-def _statement(part: Part) -> str:
+def statement_words(part: Part) -> str:
+    """The statistic with its estimate, interval and number of seeds."""
     return f"{part.words}: {bracketed(part.estimate)}, {part.seeds} seeds"

@@ -1,0 +1,143 @@
+"""Figures as plain data for the page's script: numbers rounded to what can be read, colours and symbols by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
+
+from scorebo.report.comparisons import RANKING
+from scorebo.report.html.colours import on_dark
+from scorebo.report.render import Drawing, FigureData, Line, Panel, linear_limits
+from scorebo.report.style import RC, label, method_order, method_styles
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DIGITS = 5
+GREY = "#777777"
+LOG = "Log10 "
+# Matplotlib's markers as the plotting library's filled symbols; those of one figure stay apart.
+SYMBOLS = {
+    **{"o": "circle", "s": "square", "^": "triangle", "v": "wye", "D": "diamond", "*": "star", "+": "cross"},
+    **{"<": "triangle", ">": "wye", "p": "diamond", "X": "cross", "d": "diamond", "h": "star"},
+    **{"P": "cross", "x": "cross", "1": "wye", "2": "triangle"},
+}
+DASHES = {"-": "", "--": "5 3", ":": "1.5 2.5", "-.": "6 2.5 1.5 2.5"}
+
+
+def figure_panels(data: FigureData | Drawing) -> dict[str, Any]:
+    """`series` (how each line looks) and `panels` (what it shows) of a figure, and its notes."""
+    if not isinstance(data, FigureData):
+        return _drawn(data)
+    methods = method_order(line.method for panel in data.panels for line in panel.lines)
+    series = {
+        method: _series(label(method), style.color, style.linestyle, style.marker)
+        for method, style in method_styles(methods).items()
+    }
+    return {
+        "series": series,
+        "panels": [_panel(panel) for panel in data.panels],
+        "notes": list(data.notes),
+        "reference": data.reference if any(panel.reference is not None for panel in data.panels) else None,
+    }
+
+
+def numbers(values: Iterable[float]) -> list[float | int | None]:
+    """Rounded to `DIGITS` digits; what is not finite is None, and whole numbers have no point."""
+    return [_number(float(value)) for value in values]
+
+
+def _number(value: float) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+
+
+def _series(words: str, colour: str, linestyle: str, marker: str) -> dict[str, Any]:
+    looks = {"label": words, "light": colour.lower(), "dark": on_dark(colour)}
+    return looks | {"dash": DASHES.get(linestyle, ""), "symbol": SYMBOLS.get(marker, "circle")}
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    low, high, cropped = linear_limits(panel)
+    found: dict[str, Any] = {"title": panel.title, "x": panel.xlabel, "y": panel.ylabel, "log": panel.log}
+    found |= {"limits": numbers([low, high]), "cropped": cropped, "lines": [_line(line) for line in panel.lines]}
+    if panel.title == RANKING:
+        found["fixed"] = True  # ranks have no other scale
+    if panel.ylabel.startswith(LOG):
+        # Logarithms were averaged: on a linear axis their powers are shown, which are geometric means.
+        found["power"] = panel.ylabel.removeprefix(LOG).capitalize()
+    if panel.reference is not None:
+        found["reference"] = _number(panel.reference)
+    return found
+
+
+def _line(line: Line) -> dict[str, Any]:
+    found: dict[str, Any] = {"s": line.method, "x": _axis(line.x), "y": numbers(line.mean)}
+    if np.isfinite(line.band).any():
+        found["b"] = numbers(line.band)
+    if line.runs is not None:
+        found["n"] = int(line.runs[0]) if len(set(line.runs.tolist())) == 1 else [int(count) for count in line.runs]
+    return found
+
+
+def _axis(x: np.ndarray) -> list[Any] | dict[str, Any]:
+    """Evenly spaced whole numbers by first, step and count."""
+    steps = np.diff(x)
+    if len(x) > 2 and (steps == steps[0]).all() and (x == np.round(x)).all():
+        return {"from": int(x[0]), "by": int(steps[0]), "count": len(x)}
+    return numbers(x)
+
+
+def _drawn(drawing: Drawing) -> dict[str, Any]:
+    """The lines and bands of a figure that draws itself, axes by axes."""
+    with matplotlib.rc_context(RC):  # type: ignore[arg-type]
+        axes = drawing().axes
+    series: dict[str, dict[str, Any]] = {}
+    panels = [_axes(each, series) for each in axes]
+    for left, right in zip(panels[::2], panels[1::2], strict=True):  # two columns, of which the left one is labelled
+        right["title"] = right["title"] or left["title"]
+        right["y"] = right["y"] or left["y"]
+    return {"series": series, "panels": panels, "notes": [], "reference": None, "drawn": True}
+
+
+def _axes(axes: Axes, series: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    bands: dict[str, list[np.ndarray]] = {}
+    for each in axes.collections:
+        if isinstance(each, PolyCollection):
+            colour = to_hex(np.asarray(each.get_facecolor())[0])
+            bands.setdefault(colour, []).append(np.asarray(each.get_paths()[0].vertices))
+    lines = []
+    for line in axes.lines:
+        x, y = (np.asarray(part, dtype=float).reshape(-1) for part in (line.get_xdata(), line.get_ydata()))
+        colour, style = to_hex(line.get_color()), str(line.get_linestyle())
+        dots = style.lower() == "none"
+        words = str(line.get_label())
+        # What matplotlib names itself begins with an underscore.
+        named = not words.startswith("_")
+        name = words if named else f"{'dots' if dots else style}{line.get_marker()}"
+        looks = _series(words if named else "", GREY if named else colour, style, str(line.get_marker()))
+        series.setdefault(name, looks | {"dots": dots, "plain": True})
+        found: dict[str, Any] = {"s": name, "x": numbers(np.round(x, 4)), "y": numbers(y)}
+        found["c"] = [colour, on_dark(colour)]
+        if not dots and bands.get(colour):
+            top = _upper(bands[colour].pop(0), len(x))
+            found |= {"base": 0} if np.allclose(top, y) else {"b": numbers(top - y)}
+        lines.append(found)
+    ylabel = " ".join(axes.get_ylabel().split())
+    words = axes.get_title() or ylabel
+    panel = {"title": words, "x": "x", "y": "" if words == ylabel else ylabel, "log": False}
+    return panel | {"limits": numbers(axes.get_ylim()), "cropped": False, "lines": lines}
+
+
+def _upper(vertices: np.ndarray, count: int) -> np.ndarray:
+    """The upper edge of a filled band over `count` points."""
+    edges = vertices[1 : count + 1, 1], vertices[count + 2 : 2 * count + 2, 1][::-1]
+    return np.maximum(*edges)

@@ -1,0 +1,171 @@
+"""The parts of the page that are tables: scorecard, health of the samplers, timings, failures, where it comes from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Finding
+from scorebo.report.claims.text import statement_words, verdict_words
+from scorebo.report.health import THRESHOLDS, health
+from scorebo.report.html.tables import Cell, command, number, table
+from scorebo.report.style import label, method_order, task_order, title
+from scorebo.store.columns import PHASES
+
+SIGNS = {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_RUN: "–"}
+PHASE_WORDS = {"fit": "Fit", "metrics": "Metrics", "acquisition": "Acquisition", "evaluate": "Evaluation"}
+_NAMES = ["benchmark", "model", "acquisition"]
+
+
+def overview_section(rows: pd.DataFrame, findings: Sequence[Finding], drawn: int, figures: int) -> str:
+    """How much there is, and how many claims have which verdict."""
+    hours = rows[[f"seconds_{phase}" for phase in PHASES]].sum().sum() / 3600
+    counts = [
+        (f"{rows['run_id'].nunique():,}", "runs"),
+        (f"{len(rows):,}", "iterations"),
+        (f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}", "hours of computing"),
+        (f"{drawn} of {figures}", "figures"),
+    ]
+    size = "".join(f'<li class="tile"><span class="count">{count}</span> {words}</li>' for count, words in counts)
+    verdicts = Counter(finding.verdict for finding in findings)
+    tiles = "".join(
+        f'<li class="tile {_class(verdict)}"><span class="count">{verdicts[verdict]}</span> '
+        f'<span class="sign" aria-hidden="true">{sign}</span> {verdict}</li>'
+        for verdict, sign in SIGNS.items()
+    )
+    words = f"What became of the paper’s {len(findings)} claims, each tested on the runs of its own experiments:"
+    return f'<ul class="tiles">{size}</ul><p>{words}</p><ul class="tiles">{tiles}</ul>'
+
+
+def scorecard_section(findings: Sequence[Finding]) -> str:
+    """Every claim with its verdict and its statements."""
+    rows = []
+    for finding in findings:
+        words = verdict_words(finding)
+        badge = (
+            f'<span class="badge {_class(finding.verdict)}"><span aria-hidden="true">{SIGNS[finding.verdict]}</span> '
+        )
+        shown = f"{badge}{escape(finding.verdict)}</span> {escape(words[len(finding.verdict) :])}"
+        order = float(list(SIGNS).index(finding.verdict))
+        parts = "".join(
+            f'<li class="{_class(part.verdict)}"><span class="sign">{SIGNS[part.verdict]}</span> '
+            f"{escape(statement_words(part))}</li>"
+            for part in finding.parts
+        )
+        rows.append(
+            [
+                Cell(finding.id, float(finding.id[1:]), html=escape(finding.id)),
+                finding.text,
+                Cell(words, order, shown),
+                number(finding.seeds) if finding.seeds else Cell("–"),
+                Cell("", len(finding.parts), f'<ul class="statements">{parts}</ul>' if parts else "–"),
+            ]
+        )
+    heads = ["Claim", "What the paper says", "Verdict", "Seeds", "Statements, with estimate and 95 % interval"]
+    return table("Claims of the paper and what the runs say", heads, rows, classes="scorecard", roles=True)
+
+
+def health_section(rows: pd.DataFrame) -> str:
+    """How the samplers did, by task, model and method."""
+    lines = []
+    for row in health(rows).to_dict("records"):
+        bad = int(row["unhealthy_runs"])
+        flag = _badge("warning", "!", str(bad)) if bad else None
+        lines.append(
+            [
+                *_who(row),
+                number(row["runs"]),
+                Cell(str(bad), float(bad), flag),
+                number(row["fits"]),
+                number(row["unhealthy_fits"], ".0f"),
+                number(row["divergences"], ".0f"),
+                number(row["fallbacks"], ".0f"),
+                *(number(row[name], ".3f") for name in ("rhat_median", "rhat_worst")),
+                *(number(row[name], ".0f") for name in ("ess_median", "ess_worst")),
+            ]
+        )
+    heads = ["Task", "Model", "Method", "Runs", "Unhealthy", "Fits", "Unhealthy fits", "Divergences", "Fallbacks"]
+    heads += ["R-hat, median", "R-hat, worst", "ESS, median", "ESS, worst"]
+    return f"<p>{escape(THRESHOLDS)}</p>" + table("Samplers by task, model and method", heads, lines)
+
+
+def timings_section(rows: pd.DataFrame) -> str:
+    """Seconds an iteration by phase, and hours in all."""
+    columns = [f"seconds_{phase}" for phase in PHASES]
+    models = rows[rows["num_observations"].notna()]
+    means = models.groupby(_NAMES)[columns].mean().fillna(0.0)
+    hours = (rows.groupby(_NAMES)[columns].sum().sum(axis=1) / 3600).to_dict()
+    seconds = dict(zip(means.index.tolist(), means.to_numpy().tolist(), strict=True))
+    lines = []
+    for names in _ordered(seconds):
+        phases = [number(value, ".3g") for value in seconds[names]]
+        whole = [number(sum(seconds[names]), ".3g"), number(hours[names], ".3g")]
+        lines.append([*_who(dict(zip(_NAMES, names, strict=True))), *phases, *whole, _bar(seconds[names])])
+    heads = ["Task", "Model", "Method", *PHASE_WORDS.values(), "Together", "Hours in all", "Shares"]
+    key = "".join(f'<li><span class="swatch phase-{p}"></span> {words}</li>' for p, words in PHASE_WORDS.items())
+    shown = table("Mean seconds an iteration, by phase", heads, lines)
+    return f'<ul class="key" aria-label="Phases">{key}</ul>{shown}'
+
+
+def _bar(parts: list[float]) -> Cell:
+    whole = sum(parts) or 1.0
+    shares = {phase: value / whole for phase, value in zip(PHASES, parts, strict=True)}
+    words = ", ".join(f"{PHASE_WORDS[phase]} {share:.0%}" for phase, share in shares.items())
+    spans = "".join(f'<span class="phase-{p}" style="width:{100 * share:.1f}%"></span>' for p, share in shares.items())
+    shown = f'<span class="bar" role="img" aria-label="{words}" title="{words}">{spans}</span>'
+    return Cell(words, shares["fit"], shown)
+
+
+def failures_section(lines: Iterable[Mapping[str, Any]], unfinished: pd.DataFrame, lost: Sequence[Any]) -> str:
+    """What fell back or failed, summed up by task, method and reason; runs that have not ended."""
+    sums: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for line in lines:
+        names = Path(line["run"]).parts[-4:-1]
+        sums.setdefault((*names, line["kind"], line["reason"]), []).append(line)
+    rows = [
+        [title(task), label(method), kind, reason, number(len(group)), number(sum(line["count"] for line in group)),
+         Cell("", None, command(f"scorebo replay {group[0]['run']} --iteration {group[0]['iterations'][0]}"))]
+        for (task, _, method, kind, reason), group in sums.items()
+    ]  # fmt: skip
+    heads = ["Task", "Method", "What", "Reason", "Runs", "Times", "The first of them again"]
+    parts = [table("Retries, fallbacks and failures", heads, rows) if rows else "<p>Nothing failed or fell back.</p>"]
+    if lost:
+        states = [[run.label, run.state, run.reason or "", number(run.iteration)] for run in lost]
+        parts.append(table("Runs that failed or were lost", ["Run", "State", "Reason", "Iteration"], states))
+    if len(unfinished):
+        open_runs = [
+            [*_who(row), number(row["seed"]), number(row["iteration"])] for row in unfinished.to_dict("records")
+        ]
+        parts.append(table("Runs that have not ended", ["Task", "Model", "Method", "Seed", "Iterations"], open_runs))
+    return "".join(parts)
+
+
+def provenance_section(facts: Sequence[tuple[str, str]], sessions: Mapping[tuple[str, ...], int]) -> str:
+    """What the page was made with, and what its runs were computed with."""
+    items = "".join(f"<div><dt>{escape(name)}</dt><dd>{shown}</dd></div>" for name, shown in facts)
+    rows = [[*session, number(count)] for session, count in sessions.items()]
+    heads = ["Commit", "Python", "Packages", "Processor", "Runs"]
+    return f'<dl class="facts">{items}</dl>' + table("What the runs were computed with", heads, rows)
+
+
+def _who(row: Mapping[Any, Any]) -> list[str]:
+    return [title(row["benchmark"]), str(row["model"]), label(row["acquisition"])]
+
+
+def _ordered(names: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    found = list(names)
+    tasks, methods = task_order(n[0] for n in found), method_order(n[2] for n in found)
+    return sorted(found, key=lambda n: (tasks.index(n[0]), n[1], methods.index(n[2])))
+
+
+def _class(verdict: str) -> str:
+    return verdict.replace(" ", "-")
+
+
+def _badge(kind: str, sign: str, words: str) -> str:
+    return f'<span class="badge {kind}"><span aria-hidden="true">{sign}</span> {escape(words)}</span>'

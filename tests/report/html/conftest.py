@@ -1,0 +1,19 @@
+from pathlib import Path
+
+import pytest
+from report_samples import invented
+
+from scorebo.cli import main
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory) -> Path:
+    return invented(tmp_path_factory.mktemp("invented"))
+
+
+@pytest.fixture(scope="session")
+def report(results, tmp_path_factory) -> Path:
+    """The report on these runs, as the command writes it."""
+    out = tmp_path_factory.mktemp("report") / "folder" / "report.html"
+    assert main(["report", "--results", str(results), "--scale", "smoke", "--out", str(out)]) == 0
+    return out

@@ -1,0 +1,213 @@
+"""The page as a file: what is in it, and that nothing has to be fetched for it."""
+
+import hashlib
+import json
+import re
+import shlex
+from html.parser import HTMLParser
+from importlib import resources
+
+import pytest
+
+from scorebo.cli import main
+from scorebo.errors import InputError
+from scorebo.experiments import sweep_configs
+from scorebo.report import FIGURES
+from scorebo.report.evidence import Evidence
+from scorebo.report.html.colours import CONTRAST, DARK_PAGE, contrast, on_dark
+from scorebo.report.html.figures import page_figure
+from scorebo.report.html.panels import SYMBOLS, figure_panels, numbers
+from scorebo.report.html.tables import Cell, number, table
+from scorebo.report.html.write import _json
+from scorebo.report.style import METHODS
+from scorebo.store import run_id
+
+NODES = ("benchmark", "model", "acquisition")
+FIGURE_METHODS = ("qbmgp bqbc bald sal_ws sal_hr", "jes mes pes nei nei_map scorebo_hr")
+VOID = {"meta", "link", "input", "br", "img", "hr"}
+
+
+class Page(HTMLParser):
+    """The tags of a page with their attributes, and whether they are closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.scripts = [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.scripts.append(data)
+
+    def of(self, *names):
+        return [attributes for tag, attributes in self.tags if tag in names]
+
+
+@pytest.fixture(scope="module")
+def page(report):
+    return Page(report.read_text())
+
+
+@pytest.fixture(scope="module")
+def data(page):
+    return json.loads(page.scripts[0])
+
+
+def test_nothing_is_fetched(page, report):
+    assert not [a for a in page.of("script", "img", "iframe", "source", "object") if "src" in a]
+    assert [a["href"] for a in page.of("link")] == ["data:,"]
+    assert {a["href"][0] for a in page.of("a")} == {"#"}
+    assert "url(" not in report.read_text().partition("</style>")[0]
+    (policy,) = (a["content"] for a in page.of("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+
+
+def test_landmarks_names_and_links(page):
+    for tag in ("header", "nav", "main", "footer"):
+        assert len(page.of(tag)) == 1
+    assert page.of("html")[0]["lang"] == "en-GB"
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    assert {a["href"][1:] for a in page.of("a")} <= set(ids)
+    assert len(page.of("table")) == len(page.of("caption"))
+    assert all("scope" in a for a in page.of("th"))
+    assert all(a["aria-labelledby"] in ids for a in page.of("section"))
+    assert all(a.get("aria-label") for a in page.of("nav", "figure"))
+
+
+def test_every_figure_is_there_or_says_what_is_missing(page, data, results):
+    assert set(FIGURES) <= {a.get("id") for a in page.of("article")}
+    assert {"al-mll", "al-rmse", "bo-regret", "priors", "ishigami-hyperparameters", "sal-example"} <= set(
+        data["figures"]
+    )
+    missing = [a["id"] for a in page.of("article") if "missing" in a["class"]]
+    assert {"addgp", "pd1", "saas-final"} <= set(missing)
+    assert not set(missing) & set(data["figures"])
+    assert len(data["runs"]) == Evidence(results).table["run_id"].nunique()
+
+
+def test_numbers_are_those_of_the_figure(data, results):
+    evidence = Evidence(results, "smoke")
+    figure = FIGURES["al-mll"].data(evidence.runs("al_mll"))
+    found = data["figures"]["al-mll"]
+    assert [panel["title"] for panel in found["panels"]] == ["Gramacy (1D)", "Higdon", "Ishigami", "Ranking"]
+    for panel, shown in zip(figure.panels, found["panels"], strict=True):
+        for line, plain in zip(panel.lines, shown["lines"], strict=True):
+            assert plain["s"] == line.method
+            assert plain["y"] == pytest.approx(line.mean, rel=5e-5)  # five digits
+            assert len(line.x) == (plain["x"]["count"] if isinstance(plain["x"], dict) else len(plain["x"]))
+
+
+def test_the_command_of_a_curve_names_exactly_its_runs(results):
+    evidence = Evidence(results, "smoke")
+    for name in ("bo-regret", "priors", "ishigami-hyperparameters"):
+        figure = page_figure(name, evidence, None)
+        runs = evidence.runs(name.replace("-", "_")).drop_duplicates("run_id")
+        groups = dict(list(runs.groupby(list(NODES))["run_id"]))
+        assert len(figure.data["curves"]) == len(groups)
+        for *_, model, command in figure.data["curves"]:
+            program, sweep, *rest = shlex.split(command)
+            assert (program, sweep, rest[-2]) == ("scorebo", "sweep", "--scale")
+            configs = sweep_configs([*rest[:-2], f"scale={rest[-1]}"])
+            names = {
+                tuple(config[node]["name"] for node in ("benchmark", "model", "acquisition")) for config in configs
+            }
+            (who,) = names
+            assert who[1] == model
+            assert {run_id(config) for config in configs} == set(groups[who])
+            assert all(config["results"] == str(results) for config in configs)
+
+
+def test_hyperparameters_and_examples_become_panels(data):
+    sets = data["figures"]["ishigami-hyperparameters"]
+    assert [panel["title"] for panel in sets["panels"]][:2] == ["Lengthscale 1", "Lengthscale 2"]
+    assert all(panel["power"] == "Value" for panel in sets["panels"])
+    assert sets["reference"] == "Reference"
+    drawn = data["figures"]["hellinger-mm"]
+    assert drawn["drawn"]
+    assert {looks["label"] for looks in drawn["series"].values()} >= {"Moment matching", "Exact (2048 samples)"}
+    assert drawn["panels"][3]["title"] == "Hellinger, set 1"
+    shares = data["figures"]["sal-example"]["panels"][3]
+    assert shares["lines"][0]["base"] == 0
+    bands = data["figures"]["scorebo-example"]["panels"][2]["lines"]
+    assert sum("b" in line for line in bands) == 2
+    assert all(b >= 0 for line in bands for b in line.get("b", ()))
+
+
+def test_methods_of_a_figure_have_symbols_of_their_own():
+    for methods in (
+        ["qbmgp", "bqbc", "bald", "sal_ws", "sal_hr"],
+        ["jes", "mes", "pes", "nei", "nei_map", "scorebo_hr"],
+    ):
+        assert len({SYMBOLS[METHODS[method].marker] for method in methods}) == len(methods)
+    assert all(style.marker in SYMBOLS for style in METHODS.values())
+
+
+def test_colours_stand_out_from_a_dark_page():
+    page = [int(DARK_PAGE[k : k + 2], 16) for k in (1, 3, 5)]
+    for style in METHODS.values():
+        colour = on_dark(style.color)
+        assert contrast([int(colour[k : k + 2], 16) for k in (1, 3, 5)], page) >= CONTRAST
+    assert on_dark("#56b4e9") == "#56b4e9"
+
+
+def test_what_is_written_into_the_page_cannot_break_it():
+    nasty = '</script><script>alert("x")</script>'
+    assert "</" not in _json({"notes": [nasty]})
+    assert json.loads(_json({"notes": [nasty]})) == {"notes": [nasty]}
+    shown = table("a < b", ["One", "Two"], [[nasty, number(float("nan"))], ["b", Cell("2", 2.0)]])
+    assert "<script" not in shown
+    assert 'data-value="2"' in shown
+    assert shown.count("data-value") == 1
+    assert numbers([1.0, float("nan"), 123456.789, 1e-20]) == [1, None, 123460, 1e-20]
+
+
+def test_the_library_is_what_it_says_it_is():
+    folder = resources.files("scorebo.report.html").joinpath("vendor")
+    listed = re.findall(r"\| `(\S+)` \| `(\S+)` \| (\S+) \| (\w{64}) \|", folder.joinpath("README.md").read_text())
+    assert len(listed) == 2
+    for name, _, version, digest in listed:
+        content = folder.joinpath(name).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == digest
+        assert f"v{version}".encode() in content[:100]
+        assert b"</script" not in content
+        assert folder.joinpath(name.partition(".")[0] + ".LICENSE").is_file()
+
+
+def test_healthy_runs_alone(results, tmp_path, monkeypatch):
+    evidence = Evidence(results, "smoke")
+    ill = set(evidence.table["run_id"].unique()[:3])
+    monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: ill)
+    left = Evidence(results, "smoke", healthy_only=True)
+    assert set(evidence.table["run_id"]) - set(left.table["run_id"]) == ill
+    monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: set(table["run_id"]))
+    with pytest.raises(InputError, match="No run has a healthy sampler"):
+        Evidence(results, healthy_only=True)
+
+
+def test_drawings_without_names_have_no_legend():
+    drawn = figure_panels(FIGURES["sal-example"].data(None))
+    assert {looks["label"] for looks in drawn["series"].values()} == {""}
+
+
+def test_refused(tmp_path, results, capsys):
+    assert main(["report", "--results", str(results), "--out", str(tmp_path / "report.pdf")]) == 2
+    assert "must end in .html" in capsys.readouterr().err
+    assert main(["report", "--results", str(results), "--scale", "large", "--out", str(tmp_path / "r.html")]) == 2
+    assert "Allowed: paper, small, smoke" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert main(["report", "--results", str(tmp_path / "empty"), "--out", str(tmp_path / "r.html")]) == 2
+    assert "There are no runs in" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert main(["report", "--results", str(results), "--out", str(tmp_path / "file" / "r.html")]) == 2
+    assert "A file is where a folder is needed" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.html"))
