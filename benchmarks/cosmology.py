@@ -12,6 +12,7 @@ from benchmarks.outside.process import Solve
 from benchmarks.outside.task import OutsideTask
 from benchmarks.solvers import constants
 from scorebo.data.check import required
+from scorebo.errors import check_integer
 
 
 class Cosmology(OutsideTask):
@@ -20,6 +21,10 @@ class Cosmology(OutsideTask):
     In order: baryon density Ω_b h², cold dark matter Ω_c h², curvature Ω_k, Hubble constant (km/s/Mpc), temperature of
     the microwave background (K), helium fraction, number of massless neutrinos, scalar amplitude, spectral index, and
     the fudge factors of RECFAST for hydrogen and helium.
+
+    Args:
+        num_groups: most groups of an additive model of it, which takes them from here; the function has none.
+        options: those of every task that outside code evaluates.
     """
 
     bounds = (
@@ -31,6 +36,10 @@ class Cosmology(OutsideTask):
     expensive = True
     failure_value = 300.0
     package = ("camb", "cosmology")
+
+    def __init__(self, *, num_groups: int = 4, **options: Any) -> None:
+        self.num_groups = check_integer("num_groups", num_groups, 1)
+        super().__init__(**options)
 
     def solver(self) -> tuple[Callable[..., Solve], dict[str, Any]]:
         folder = required("sdss_lrg_dr7")[0].parent

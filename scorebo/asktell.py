@@ -153,7 +153,13 @@ class Optimizer:
         X, y = self._data()
         if len(y) < 2:
             raise InputError(f"At least two observations are needed, there are {len(y)}.")
-        scaling = Scaling.of(self.bounds, y, maximize=self.maximize, standardize=self._surrogate.standardize)
+        scaling = Scaling.of(
+            self.bounds,
+            y,
+            maximize=self.maximize,
+            standardize=self._surrogate.standardize,
+            yeo_johnson=self._surrogate.yeo_johnson,
+        )
         carry = Carry(self._carried)
         model = fit_gp(
             scaling.to_unit(X),

@@ -104,6 +104,7 @@ class Run:
             "rmse": quality.rmse,
             "jittered_blocks": quality.jittered_blocks,
             **progress.as_dict(),
+            "decomposition_error": metrics.decomposition_error(model, self.benchmark),
             "acquisition_value": value,
             "acquisition_fallbacks": fallbacks,
             "mcmc": None if model.diagnostics is None else model.diagnostics.as_dict(),
@@ -111,6 +112,7 @@ class Run:
             "noise_floor": model.noise_floor,
             "output_mean": scaling.output_mean,
             "output_std": scaling.output_std,
+            "output_power": scaling.output_power,
             "output_sign": scaling.sign,
             "seconds": seconds,
         }
@@ -118,7 +120,11 @@ class Run:
     def fit(self, iteration: int, X: Tensor, y: Tensor) -> tuple[FullyBayesianGP, Scaling]:
         """The model of an iteration, given the observations before it `n x D` and `n`; `carry` is moved on."""
         scaling = Scaling.of(
-            self.benchmark.bounds, y, maximize=self.benchmark.maximize, standardize=self.surrogate.standardize
+            self.benchmark.bounds,
+            y,
+            maximize=self.benchmark.maximize,
+            standardize=self.surrogate.standardize,
+            yeo_johnson=self.surrogate.yeo_johnson,
         )
         model = fit_gp(
             scaling.to_unit(X),
@@ -144,8 +150,9 @@ class Run:
 
 
 def hyperparameters(model: FullyBayesianGP) -> dict[str, Any]:
-    """Every set of a model, as records keep them."""
-    return {name: getattr(model, name).tolist() for name in ("lengthscale", "outputscale", "noise", "mean")}
+    """Every set of a model, as records keep them; after the hyperparameters what the kernel has of its own."""
+    sets = {name: getattr(model, name).tolist() for name in ("lengthscale", "outputscale", "noise", "mean")}
+    return sets | model.kernel.structure()
 
 
 _NO_MODEL: Record = dict.fromkeys(
@@ -155,6 +162,7 @@ _NO_MODEL: Record = dict.fromkeys(
         "rmse",
         "jittered_blocks",
         *(field.name for field in dataclasses.fields(OptimisationMetrics)),
+        "decomposition_error",
         "acquisition_value",
         "acquisition_fallbacks",
         "mcmc",
@@ -162,6 +170,7 @@ _NO_MODEL: Record = dict.fromkeys(
         "noise_floor",
         "output_mean",
         "output_std",
+        "output_power",
         "output_sign",
     )
 )

@@ -35,7 +35,8 @@ class ModelQuality:
         negative_mll: minus the joint log density of a block of noiseless targets under the noisy prediction, divided
             by the block's size; averaged over sets and blocks.
         nlpd: minus the log density of the mixture at single points, averaged.
-        rmse: root mean squared error of the mixture mean, in the task's units.
+        rmse: root mean squared error of the mixture mean, in the task's units; where outputs are transformed it is the
+            mean of the transformed ones, transformed back.
         jittered_blocks: block covariances that needed a jitter before they could be factorised.
     """
 
@@ -101,11 +102,11 @@ def predict_in_blocks(model: FullyBayesianGP, X: Tensor, targets: Tensor) -> Pre
     blocks = X.split(BLOCK)
     for block, target in zip(blocks, targets.split(BLOCK), strict=True):
         mean, whitened = model.whiten(block)
-        variance = model.outputscale[:, None] - whitened.square().sum(dim=-2) + model.noise_variance[:, None]
+        variance = model.prior_variance[:, None] - whitened.square().sum(dim=-2) + model.noise_variance[:, None]
         residual = (target - mean).numpy()
         covariance = np.empty((len(block), len(block)))
         for m in range(model.num_sets):
-            model.kernel.fill_upper_triangle(block, model.lengthscale[m], model.outputscale[m], covariance)
+            model.kernel.of_set(m).fill_upper_triangle(block, model.lengthscale[m], model.outputscale[m], covariance)
             # LAPACK's lower triangle is the upper one of an array in rows.
             factor, jitter = _factorise(covariance.T, whitened[m].numpy(), variance[m].numpy())
             score, _ = lapack.dtrtrs(factor, residual[m], lower=1)
@@ -117,6 +118,18 @@ def predict_in_blocks(model: FullyBayesianGP, X: Tensor, targets: Tensor) -> Pre
     if jittered:
         logger.info("%d block covariances needed a jitter.", jittered)
     return Prediction(torch.cat(means), torch.cat(variances), total / (len(blocks) * model.num_sets), jittered)
+
+
+def decomposition_error(model: FullyBayesianGP, benchmark: Benchmark) -> float | None:
+    """How many of the task's pairs of inputs that act together a set puts into different groups, on average.
+
+    0 when every pair is together in every set; None for a task without pairs, or a model without groups.
+    """
+    pairs = getattr(benchmark, "pairs", None)
+    groups = model.kernel.structure().get("group")
+    if not pairs or groups is None:
+        return None
+    return float(np.mean([sum(labels[i] != labels[j] for i, j in pairs) for labels in groups]))
 
 
 def negative_log_predictive_density(mean: Tensor, variance: Tensor, targets: Tensor) -> float:

@@ -37,6 +37,7 @@ class OptimisationMetrics:
         in_sample_inference_regret: of the queried point at which the mixture mean is best.
         simple_regret: of the best point queried, judged without noise.
         best_observed: best noisy observation.
+        best_noiseless: noiseless value of the best point queried.
         inference_value: noiseless value at the recommended point.
         recommended_x: the point at which the mixture mean is best over the whole box.
         optimum_violation: by how much a noiseless value is better than the optimal value, 0 where none is.
@@ -46,6 +47,7 @@ class OptimisationMetrics:
     in_sample_inference_regret: float | None
     simple_regret: float | None
     best_observed: float
+    best_noiseless: float
     inference_value: float
     recommended_x: list[float]
     optimum_violation: float | None
@@ -105,6 +107,7 @@ def optimisation_metrics(
         in_sample_inference_regret=regret(sign * float(f[best_queried])),
         simple_regret=regret(best_value),
         best_observed=sign * float((sign * y).max()),
+        best_noiseless=sign * best_value,
         inference_value=value,
         recommended_x=recommended.tolist(),
         optimum_violation=None if optimum is None else _violation(benchmark, optimum, max(sign * value, best_value)),

@@ -1,10 +1,10 @@
 """One iteration of a stored run, repeated from its files alone and compared with what was recorded.
 
-A record is a function of the configuration, the records before it, and what the sampler handed on. Only the sequential
-sampler hands anything on, and only the last of that is in the checkpoint. Earlier states are made again: a cold chain
-takes from the state before it nothing but the step size and the number of cold chains so far, which the records tell,
-so that going forward from the last cold chain, at most `refresh_every` fits, leads to the state that is needed. Every
-fit on the way must give the recorded hyperparameters.
+A record is a function of the configuration, the records before it, and what the sampler handed on. A chain of
+partitions hands on the last it recorded. The sequential sampler hands on more, and only the last of that is in the
+checkpoint. Earlier states are made again: a cold chain takes from the state before it nothing but the step size and the
+number of cold chains so far, which the records tell, so that going forward from the last cold chain, at most
+`refresh_every` fits, leads to the state that is needed. Every fit on the way must give the recorded hyperparameters.
 """
 
 from __future__ import annotations
@@ -76,7 +76,10 @@ def replay(folder: Path, iteration: int) -> Replay:
 def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Record], iteration: int) -> list[str]:
     """Give the run the sampler's state before an iteration; what differs on the way to it."""
     before = records[: iteration - 1]
-    if not before or (before[-1].get("mcmc") or {}).get("sampler") != "sequential":
+    sampler = (before[-1].get("mcmc") or {}).get("sampler") if before else None
+    if sampler == "partitions":
+        run.carry.state = {"labels": before[-1]["hyperparameters"]["group"][-1]}
+    if sampler != "sequential":
         return []
     checkpoint, _ = read_checkpoint(folder, run_id(config))
     if checkpoint is not None and checkpoint.iteration == len(before):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from scorebo.threads import limit_threads
@@ -23,6 +23,7 @@ from scorebo.config import load_model  # noqa: E402
 from scorebo.gp import LogDensity, Surrogate  # noqa: E402
 from scorebo.gp.kernels import as_kernel  # noqa: E402
 from scorebo.gp.priors import Prior  # noqa: E402
+from scorebo.gp.warping import MARGIN  # noqa: E402
 
 # n, D, and the most microseconds there may be.
 CASES = (
@@ -89,13 +90,15 @@ def by_autograd(
     *,
     of_logarithms: bool = True,
     noise_floor: float | None = None,
+    labels: Sequence[int] | None = None,
 ) -> tuple[float, np.ndarray]:
     """Log density and gradient from GPyTorch's kernels, torch's normal distribution and automatic differentiation."""
     points, outputs = torch.from_numpy(X), torch.from_numpy(y)
     u = torch.tensor(theta, dtype=torch.float64, requires_grad=True)
     dim = X.shape[1]
     total = torch.zeros((), dtype=torch.float64)
-    weights = torch.zeros(dim + 3, len(theta), dtype=torch.float64)
+    known = torch.from_numpy(surrogate.known_parameters(dim))
+    weights = torch.zeros(len(known), len(theta), dtype=torch.float64)
     same: dict[Prior, list[int]] = {}
     for position, coordinate in enumerate(surrogate.coordinates(dim)):
         same.setdefault(coordinate.prior, []).append(position)
@@ -105,14 +108,20 @@ def by_autograd(
         total = total + prior.log_prob(own.exp() if prior.positive else own).sum()
         if prior.positive and of_logarithms:
             total = total + own.sum()
-    parameters = torch.from_numpy(surrogate.known_parameters(dim)) + weights @ u
+    parameters = known + weights @ u
+    if surrogate.concentration is not None:
+        first, second = parameters[dim + 3 :].exp().split(dim)
+        points = 1.0 - (1.0 - (MARGIN + (1.0 - 2.0 * MARGIN) * points) ** second) ** first
     rough = as_kernel(surrogate.kernel).name == "matern52"
     kernel = (gpytorch.kernels.MaternKernel(nu=2.5) if rough else gpytorch.kernels.RBFKernel()).double()
     kernel.lengthscale = 1.0
     scaled = points / parameters[:dim].exp()
     noise = parameters[dim + 1].exp() + (surrogate.noise_floor if noise_floor is None else noise_floor)
-    covariance = parameters[dim].exp() * kernel(scaled, scaled).to_dense()
-    covariance = covariance + noise * torch.eye(len(X), dtype=torch.float64)
+    covariance = noise * torch.eye(len(X), dtype=torch.float64)
+    owners = torch.zeros(dim) if labels is None else torch.tensor(labels)
+    for group in owners.unique():
+        own = scaled[:, owners == group]
+        covariance = covariance + parameters[dim].exp() * kernel(own, own).to_dense()
     mean = parameters[dim + 2].expand(len(X))
     total = total + torch.distributions.MultivariateNormal(mean, covariance).log_prob(outputs)
     total.backward()

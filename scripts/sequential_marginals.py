@@ -61,7 +61,8 @@ class Trajectory(NamedTuple):
     def data(self, n: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The first n observations, scaled."""
         y = self.y[:n]
-        scaling = Scaling.of(self.task.bounds, y, maximize=self.task.maximize, standardize=self.surrogate.standardize)
+        transforms = {"standardize": self.surrogate.standardize, "yeo_johnson": self.surrogate.yeo_johnson}
+        scaling = Scaling.of(self.task.bounds, y, maximize=self.task.maximize, **transforms)
         return scaling.to_unit(self.X[:n]), scaling.to_model(y)
 
 

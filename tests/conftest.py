@@ -10,7 +10,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 import pytest
 import torch
 
-from scorebo.gp import FullyBayesianGP
+from scorebo.gp import RBF, Additive, FullyBayesianGP, Kernel, Matern52, Warped
 from tests import real_data as data
 
 
@@ -51,3 +51,23 @@ def random_ensemble(seed: int, *, n: int = 12, dim: int = 2, num_sets: int = 4, 
         mean=uniform(num_sets) - 0.5,
         kernel=kernel,
     )
+
+
+def additive_ensemble(seed: int, *, n: int = 12, dim: int = 4, num_sets: int = 3) -> FullyBayesianGP:
+    """Such an ensemble under a sum over groups of inputs, the sets with one group, two, three …"""
+    plain = random_ensemble(seed, n=n, dim=dim, num_sets=num_sets)
+    partitions = tuple(tuple(1 + d % (1 + m % dim) for d in range(dim)) for m in range(num_sets))
+    return _with_kernel(plain, Additive(RBF(), partitions))
+
+
+def warped_ensemble(seed: int, *, n: int = 12, dim: int = 2, num_sets: int = 4) -> FullyBayesianGP:
+    """Such an ensemble with warped inputs."""
+    plain = random_ensemble(seed, n=n, dim=dim, num_sets=num_sets)
+    rng = torch.Generator().manual_seed(seed)
+    first, second = (0.3 * torch.randn(2, num_sets, dim, generator=rng, dtype=torch.float64)).exp()
+    return _with_kernel(plain, Warped(Matern52(), first, second))
+
+
+def _with_kernel(model: FullyBayesianGP, kernel: Kernel) -> FullyBayesianGP:
+    sets = {name: getattr(model, name) for name in ("lengthscale", "outputscale", "noise", "mean")}
+    return FullyBayesianGP(model.train_X, model.train_Y, kernel=kernel, **sets)

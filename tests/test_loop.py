@@ -6,18 +6,22 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
+from scipy.stats import yeojohnson_normmax
 
 import scorebo
 from scorebo import metrics
 from scorebo.cli import main
+from scorebo.config import load_benchmark
 from scorebo.errors import InputError
 from scorebo.gp import FullyBayesianGP
 from scorebo.loop import Run, execute
+from scorebo.replay import replay
 from scorebo.scaling import Scaling
-from scorebo.store import RunStore, read_records
+from scorebo.store import RunStore, collect, collect_hyperparameters, read_records
 from tests import bad_tasks
 from tests.runs import EVERY_THIRD_FIT_COLD, tiny_config, tiny_overrides, without_timings
 
@@ -191,24 +195,59 @@ class TestResuming:
         execute(config)
         assert comparable(records_of(config)) == comparable(expected)
 
-    def test_sequential_run_interrupted_everywhere_ends_bit_equal(self, tmp_path):
-        """The sampler's state is in the checkpoint: stopped after every single record, the run is the same."""
-        settings = ("gramacy1", "sal_hr", *EVERY_THIRD_FIT_COLD, "mcmc.thinning=4")
-        whole, pieces = (tiny_config(tmp_path / name, *settings, "benchmark.total=9") for name in ("whole", "pieces"))
+    def interrupted_everywhere(self, tmp_path, *settings):
+        """The configuration of a run; stopped after every single record it has given the same records."""
+        whole, pieces = (tiny_config(tmp_path / name, *settings) for name in ("whole", "pieces"))
         execute(whole)
 
         def interrupt(*_):
             raise KeyboardInterrupt
 
-        for _ in range(10):
+        for _ in range(len(records_of(whole))):
             with pytest.raises(KeyboardInterrupt):
                 execute(pieces, interrupt)
         execute(pieces)
         assert comparable(records_of(pieces)) == comparable(records_of(whole))
+        return whole
+
+    def test_sequential_run_interrupted_everywhere_ends_bit_equal(self, tmp_path):
+        """The sampler's state is in the checkpoint: stopped after every single record, the run is the same."""
+        settings = ("gramacy1", "sal_hr", *EVERY_THIRD_FIT_COLD, "mcmc.thinning=4", "benchmark.total=9")
+        whole = self.interrupted_everywhere(tmp_path, *settings)
         refreshed = [record["mcmc"]["refreshed"] for record in records_of(whole)[2:]]
         assert refreshed[0] == "first"
         assert None in refreshed
         assert "scheduled" in refreshed
+
+    def test_additive_run_interrupted_everywhere_ends_bit_equal(self, tmp_path):
+        """The chain's last partition is in the checkpoint; every record tells how many true pairs are split."""
+        whole = self.interrupted_everywhere(tmp_path, "addgp6", "nei", "benchmark.total=8", "mcmc.warmup=2")
+        records = records_of(whole)
+        for record in records[5:]:
+            split = [sum(g[i] != g[i + 1] for i in (0, 2, 4)) for g in record["hyperparameters"]["group"]]
+            assert record["decomposition_error"] == pytest.approx(sum(split) / len(split))
+            assert record["best_noiseless"] == max(r["f"] for r in records[: record["num_observations"]])
+        assert records[0]["decomposition_error"] is None
+        folder = RunStore(Path(whole["results"]), whole).folder
+        assert replay(folder, 8).differences == []
+        table = collect(whole["results"])
+        assert table["decomposition_error"].notna().sum() == 4
+        sets = collect_hyperparameters(whole["results"])
+        assert sets["group_6"].between(1, 3).all()
+
+    def test_warped_run_reports_in_the_tasks_own_units(self, tmp_path):
+        """Outputs are transformed for the model alone: observations and regrets are as without."""
+        config = tiny_config(tmp_path, "branin", "scorebo_hr", "model=warped", "mcmc.num_features=64")
+        execute(config)
+        records, task = records_of(config), load_benchmark("branin")
+        for record in records[3:]:
+            y = torch.tensor([r["y"] for r in records[: record["num_observations"]]], dtype=torch.float64)
+            assert record["output_power"] == pytest.approx(float(yeojohnson_normmax(y.numpy())))
+            assert record["best_observed"] == float(y.min())
+            there = torch.tensor([record["recommended_x"]], dtype=torch.float64)
+            assert record["inference_value"] == pytest.approx(float(task.evaluate_true(there)))
+            assert record["rmse"] < 400.0  # Branin's values reach 308
+            assert len(record["hyperparameters"]["concentration0"][0]) == 2
 
     def test_sequential_run_without_its_state_is_not_continued(self, tmp_path):
         config = tiny_config(tmp_path, "gramacy1", "sal_hr", "mcmc=sequential")

@@ -62,6 +62,33 @@ def test_every_acquisition_runs_on_every_task(task, acquisition, monkeypatch):
         assert record["acquisition_value"] is None or math.isfinite(record["acquisition_value"])
 
 
+STRUCTURED = {"saas": (), "additive": ("model.partitions.max_groups=2",), "warped": ()}
+
+
+@functools.cache
+def observed(model: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The configuration of a run under a model, and its initial records."""
+    config = tiny_config(Path("not-written"), "branin", "random", *SMALL, f"model={model}", *STRUCTURED[model])
+    run, records = Run(config), []
+    for iteration in range(1, run.benchmark.initial + 1):
+        records.append(run.record(iteration, records))
+    return config, records
+
+
+@pytest.mark.parametrize("model", STRUCTURED)
+@pytest.mark.parametrize("acquisition", available("acquisition"))
+def test_every_acquisition_runs_on_every_structured_surrogate(model, acquisition, monkeypatch):
+    monkeypatch.setattr(metrics, "NUM_POINTS", metrics.BLOCK)
+    monkeypatch.setattr(regret, "maximize", functools.partial(maximize, raw_samples=32, restarts=2, maxiter=10))
+    config, records = observed(model)
+    run = Run(config | {"acquisition": pair_config("branin", acquisition)["acquisition"]})
+    record = run.record(len(records) + 1, records)
+    assert record["mcmc"]["sampler"] == ("partitions" if model == "additive" else "nuts")
+    assert all(low <= x <= high for x, low, high in zip(record["x"], *run.benchmark.bounds.tolist(), strict=True))
+    assert record["optimum_violation"] == 0.0
+    assert record["acquisition_value"] is None or math.isfinite(record["acquisition_value"])
+
+
 def test_a_pair_is_configured_as_it_is_composed():
     for task, acquisition in (("hartmann6", "nei_map"), ("gp8", "jes")):
         expected = tiny_config(Path("not-written"), task, acquisition, *SMALL)

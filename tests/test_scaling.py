@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 import torch
+from scipy.stats import yeojohnson
 
 from scorebo.errors import InputError
 from scorebo.scaling import Scaling
@@ -16,6 +18,48 @@ def test_training_outputs_are_standardised_and_maximised(maximize):
     assert float(seen.var(correction=1)) == pytest.approx(1.0)
     assert int(seen.argmax()) == (2 if maximize else 1)
     torch.testing.assert_close(scaling.from_model(seen), Y)
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_transformed_outputs_are_scipy_s_standardised_and_come_back(maximize):
+    y = torch.from_numpy(np.exp(np.random.default_rng(0).normal(1.0, 1.5, 40)) - 2.0)
+    scaling = Scaling.of(BOUNDS, y, maximize=maximize, standardize=True, yeo_johnson=True)
+    expected, power = yeojohnson(y.numpy())
+    assert scaling.output_power == pytest.approx(power)
+    seen = scaling.to_model(y)
+    sign = 1.0 if maximize else -1.0
+    np.testing.assert_allclose(seen, sign * (expected - expected.mean()) / expected.std(ddof=1), rtol=1e-8)
+    torch.testing.assert_close(scaling.from_model(seen), y)
+    # The model is the same whichever way the task is written down.
+    mirrored = Scaling.of(BOUNDS, -y, maximize=not maximize, standardize=True, yeo_johnson=True)
+    torch.testing.assert_close(mirrored.to_model(-y), seen, rtol=1e-5, atol=1e-5)
+
+
+def test_what_no_power_reaches_is_the_largest_number():
+    """Under λ = −1 the transform of y ≥ 0 is y/(1 + y) < 1."""
+    scaling = Scaling(BOUNDS, 1.0, 0.0, 1.0, output_power=-1.0)
+    assert scaling.from_model(torch.tensor([0.5], dtype=torch.float64)).tolist() == [1.0]
+    assert scaling.from_model(torch.tensor([3.0], dtype=torch.float64)).tolist() == [np.finfo(float).max]
+
+
+@pytest.mark.parametrize("y", [[-1e300, 1e300, 0.0], [0.7, 0.7 + 1.2e-16, 0.7 + 2.4e-16]])
+def test_outputs_that_cannot_be_transformed_are_refused(y):
+    with pytest.raises(InputError, match=r"cannot be transformed by Yeo and Johnson.*model.yeo_johnson=false"):
+        Scaling.of(BOUNDS, torch.tensor(y, dtype=torch.float64), maximize=True, standardize=True, yeo_johnson=True)
+
+
+@pytest.mark.parametrize("largest", [1e6, 1e30, 1e200])
+def test_outputs_of_a_huge_range_can_be_transformed(largest):
+    y = torch.tensor([1.0, 2.0, 3.0, largest], dtype=torch.float64)
+    scaling = Scaling.of(BOUNDS, y, maximize=True, standardize=True, yeo_johnson=True)
+    seen = scaling.to_model(y)
+    assert bool((seen.diff() > 1e-3).all())
+    torch.testing.assert_close(scaling.from_model(seen), y, rtol=1e-10, atol=0)
+
+
+def test_constant_outputs_are_refused_before_they_are_transformed():
+    with pytest.raises(InputError, match="constant outputs"):
+        Scaling.of(BOUNDS, torch.full((3,), 2.0), maximize=True, standardize=True, yeo_johnson=True)
 
 
 def test_not_standardised_outputs_only_change_sign():

@@ -18,7 +18,7 @@ from scorebo.errors import InputError
 
 # Variance with which the optimum is "observed", on the standardised scale, as in the paper's code.
 JITTER = 1e-6
-# The least variance left, relative to the outputscale: rounding may push it below 0.
+# The least variance left, relative to the prior one: rounding may push it below 0.
 LEAST_VARIANCE = 1e-14
 
 
@@ -66,14 +66,14 @@ class Optima:
         self.mean = mean.reshape(num_sets, count, num_sets).diagonal(dim1=0, dim2=2).unsqueeze(-1)
         own = whitened.reshape(num_sets, -1, count, num_sets).diagonal(dim1=0, dim2=3)
         self.whitened = own.permute(2, 1, 0).contiguous()  # M x N x n
-        variance = model.outputscale - self.whitened.square().sum(dim=-1).mT
-        self.variance = torch.maximum(variance, LEAST_VARIANCE * model.outputscale).unsqueeze(-1)
+        variance = model.prior_variance - self.whitened.square().sum(dim=-1).mT
+        self.variance = torch.maximum(variance, LEAST_VARIANCE * model.prior_variance).unsqueeze(-1)
 
     def predict(self, points: Tensor, mean: Tensor | None = None, whitened: Tensor | None = None) -> Prediction:
         """The posterior at points `b x D`, in O(M(n² + Nn)) each; what `model.whiten` gives there may be handed in."""
         if mean is None or whitened is None:
             mean, whitened = self.model.whiten(points)
-        variance = self._at_least(self.model.outputscale[:, None] - whitened.square().sum(dim=-2))
+        variance = self._at_least(self.model.prior_variance[:, None] - whitened.square().sum(dim=-2))
         prior = self.model.paired_covariance(points, self.inputs)
         return Prediction(mean, variance, prior - (self.whitened @ whitened).transpose(0, 1))
 
@@ -87,7 +87,7 @@ class Optima:
         return mean + gain * (self.outputs - self.mean), self._at_least(conditioned)
 
     def _at_least(self, variance: Tensor) -> Tensor:
-        return torch.maximum(variance, LEAST_VARIANCE * self.model.outputscale[:, None])
+        return torch.maximum(variance, LEAST_VARIANCE * self.model.prior_variance[:, None])
 
 
 def below_optimum(prediction: Prediction, mean: Tensor, variance: Tensor, noise: Tensor) -> SkewNormals:

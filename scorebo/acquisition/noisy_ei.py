@@ -20,7 +20,7 @@ from scorebo.errors import InputError, check_integer
 
 # Samples by which BoTorch prunes the baseline.
 PRUNING_SAMPLES = 2048
-# The least variance of f(x) given f at the baseline, relative to the outputscale: at the baseline itself it is 0, where
+# The least variance of f(x) given f at the baseline, relative to the prior one: at the baseline itself it is 0, where
 # the square root has no gradient.
 LEAST_VARIANCE = 1e-12
 # Width of BoTorch's smooth maximum of x and 0, and the weight of its fat tail.
@@ -82,7 +82,7 @@ class NoisyExpectedImprovement(PointAcquisition):
     def _sample(self, points: Tensor) -> Tensor:
         """Samples of f at points `b x D`: `M x S x b`."""
         model = self.model
-        scale = model.outputscale[:, None]
+        scale = model.prior_variance[:, None]
         mean, whitened = model.whiten(points)
         prior = model.kernel(self.baseline, points, model.lengthscale, model.outputscale)
         covariance = prior - self.whitened.mT @ whitened

@@ -103,7 +103,7 @@ class PES(PointAcquisition):
         at_optimum = optima.variance.unsqueeze(-1) - own.unsqueeze(-1)
         self._reduced = root @ at_optimum
         self.mean = optima.mean + (pull * at_optimum).sum(dim=-2)
-        least = LEAST_VARIANCE * model.outputscale[:, None]
+        least = LEAST_VARIANCE * model.prior_variance[:, None]
         self.variance = torch.maximum(optima.variance - self._reduced.square().sum(dim=-2), least)
 
     def _constrain(self, prediction: Prediction, whitened: Tensor) -> Prediction:
@@ -111,7 +111,7 @@ class PES(PointAcquisition):
         mean, variance, covariance = prediction
         reduced = covariance.unsqueeze(-2) * self._ones - self._root @ whitened
         moved = covariance * self._pull_ones - (self._pull @ whitened).squeeze(-2)
-        least = LEAST_VARIANCE * self.model.outputscale[:, None]
+        least = LEAST_VARIANCE * self.model.prior_variance[:, None]
         return Prediction(
             mean + moved,
             torch.maximum(variance - reduced.square().sum(dim=-2), least),

@@ -1,7 +1,7 @@
 """The log density as a C function of a block of memory, for samplers that call no Python: a call costs nothing.
 
-The block begins with the number of evaluations, the kernel, D, n, the length of the packed squares and the noise floor;
-then come the arrays that `log_density` takes, in the order of `pack`.
+The block begins with the number of evaluations, the kernel, D, n, the length of the packed squares, the number of
+parameters and the noise floor; then come the arrays that `log_density` takes, in the order of `pack`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numba import carray, types
 from scorebo._cached import cfunc
 from scorebo.gp._compiled import log_density
 
-HEADER = 6
+HEADER = 7
 COLUMNS = 7  # of the table of coordinates
 # What nutpie takes for a point outside the support, to be survived.
 NOT_FINITE = 1
@@ -21,9 +21,11 @@ _doubles = types.CPointer(types.double)
 _size = types.uint64
 
 
-def pack(kernel, X, squares, y, base, coordinates, noise_floor) -> np.ndarray:  # type: ignore[no-untyped-def]
+def pack(kernel, X, squares, y, base, coordinates, groups, noise_floor) -> np.ndarray:  # type: ignore[no-untyped-def]
     """The arguments of `log_density`, but for θ, in one block; its first number counts the evaluations."""
-    header = [0.0, kernel, X.shape[1], len(y), squares.size, noise_floor]
+    if groups.any():
+        raise ValueError("What is sampled has one group of dimensions.")
+    header = [0.0, kernel, X.shape[1], len(y), squares.size, len(base), noise_floor]
     return np.concatenate([header, base, coordinates.ravel(), y, X.ravel(), squares.ravel()])
 
 
@@ -33,7 +35,7 @@ def evaluate(dim, theta, gradient, value, block):  # type: ignore[no-untyped-def
     header = carray(block, HEADER)
     header[0] += 1.0
     free, kernel, inputs, n, packed = np.int64(dim), int(header[1]), int(header[2]), int(header[3]), int(header[4])
-    table = HEADER + inputs + 3
+    table = HEADER + int(header[5])
     y = table + COLUMNS * free
     X = y + n
     squares = X + n * inputs
@@ -46,7 +48,8 @@ def evaluate(dim, theta, gradient, value, block):  # type: ignore[no-untyped-def
         whole[y:X],
         whole[HEADER:table],
         whole[table:y].reshape((free, COLUMNS)),
-        header[5],
+        np.zeros(inputs, np.int64),
+        header[6],
         carray(theta, dim),
     )
     value[0] = found

@@ -11,6 +11,7 @@ import numpy as np
 from scorebo._cached import njit
 from scorebo._vectorised import exp
 from scorebo.gp._sweep import sweep
+from scorebo.gp._warp import pull_concentrations, warp_points
 
 # From so many dimensions on products of matrices beat sums over packed squares; these would take D·n²/2 numbers, too.
 PRODUCTS_FROM = 16
@@ -44,8 +45,9 @@ def _sum_squares(squares, precision, distance):  # type: ignore[no-untyped-def]
     distance[:] = 0.0
     for d in range(squares.shape[0]):
         weight = precision[d]
-        for p in range(squares.shape[1]):
-            distance[p] += weight * squares[d, p]
+        if weight > 0.0:
+            for p in range(squares.shape[1]):
+                distance[p] += weight * squares[d, p]
 
 
 @njit(**_options)
@@ -79,18 +81,22 @@ def _correlations(kernel, correlation, slope):  # type: ignore[no-untyped-def]
 
 
 @njit(**_sums)
-def _pull_squares(squares, slope, gradient):  # type: ignore[no-untyped-def]
-    """Σ slope·(x_d − x'_d)² over all pairs, for every dimension d."""
+def _pull_squares(squares, slope, groups, gradient):  # type: ignore[no-untyped-def]
+    """Σ slope·(x_d − x'_d)² over all pairs, for every dimension d and the slopes of its group."""
     for d in range(squares.shape[0]):
+        row = slope[groups[d]]
         total = 0.0
         for p in range(squares.shape[1]):
-            total += slope[p] * squares[d, p]
+            total += row[p] * squares[d, p]
         gradient[d] = total
 
 
 @njit(**_sums)
-def _pull_points(X, slope, gradient):  # type: ignore[no-untyped-def]
-    """The same by a product, with S the lower triangle of the slopes: Σ_i (S1 + Sᵀ1)_i x_id² − 2 Σ_i x_id (SX)_id."""
+def _pull_points(X, slope, groups, group, gradient):  # type: ignore[no-untyped-def]
+    """The same by a product for the dimensions of one group, with S the lower triangle of its slopes.
+
+    Σ_i (S1 + Sᵀ1)_i x_id² − 2 Σ_i x_id (SX)_id.
+    """
     n, dim = X.shape
     S = np.zeros((n, n))
     weight = np.zeros(n)
@@ -104,15 +110,64 @@ def _pull_points(X, slope, gradient):  # type: ignore[no-untyped-def]
         weight[i] += total
         pair += i
     product = np.dot(S, X)
-    gradient[:dim] = 0.0
-    for i in range(n):
-        for d in range(dim):
-            gradient[d] += X[i, d] * (weight[i] * X[i, d] - 2.0 * product[i, d])
+    for d in range(dim):
+        if groups[d] == group:
+            gradient[d] = 0.0
+            for i in range(n):
+                gradient[d] += X[i, d] * (weight[i] * X[i, d] - 2.0 * product[i, d])
 
 
 @njit(**_sums)
-def log_likelihood(kernel, X, squares, y, parameters, noise_floor, gradient):  # type: ignore[no-untyped-def]
-    """Log marginal likelihood of one exact GP.
+def _pull_inputs(X, slope, groups, pulls):  # type: ignore[no-untyped-def]
+    """−Σ_j slope_ij·(x_id − x_jd) of every point and dimension into `pulls`, `n x D`."""
+    n, dim = X.shape
+    pulls[:] = 0.0
+    for d in range(dim):
+        row, pair = slope[groups[d]], 0
+        for i in range(n):
+            for j in range(i):
+                pull = row[pair + j] * (X[i, d] - X[j, d])
+                pulls[i, d] -= pull
+                pulls[j, d] += pull
+            pair += i
+
+
+@njit(**_options)
+def _correlate(kernel, X, squares, precision, correlation, slope):  # type: ignore[no-untyped-def]
+    """Correlations of all pairs and their slopes under one group, whose dimensions alone have a precision."""
+    if squares.size > 0:
+        _sum_squares(squares, precision, slope)
+    else:
+        _multiply_points(X, precision, slope)
+    _correlations(kernel, correlation, slope)
+
+
+@njit(**_options)
+def _add_groups(kernel, X, squares, precision, groups, correlation, slope):  # type: ignore[no-untyped-def]
+    """Sum of the correlations under every group, and the slopes of each, `G x n(n−1)/2`."""
+    part = np.empty_like(correlation)
+    correlation[:] = 0.0
+    for g in range(slope.shape[0]):
+        _correlate(kernel, X, squares, np.where(groups == g, precision, 0.0), part, slope[g])
+        for p in range(part.shape[0]):
+            correlation[p] += part[p]
+
+
+@njit(**_options)
+def _weigh_slopes(A, slope):  # type: ignore[no-untyped-def]
+    """Multiply slopes of all pairs by B = ααᵀ − K⁻¹, from what `sweep` left in A."""
+    n = A.shape[0] - 1
+    pair = 0
+    for i in range(n):
+        alpha = A[n, i]
+        for j in range(i):
+            slope[pair + j] *= alpha * A[n, j] + A[i, j]
+        pair += i
+
+
+@njit(**_sums)
+def log_likelihood(kernel, X, squares, y, parameters, groups, noise_floor, gradient, pulls):  # type: ignore[no-untyped-def]
+    """Log marginal likelihood of one exact GP, whose covariance is a sum over groups of dimensions.
 
     Args:
         kernel: its code in `_covariances`.
@@ -120,8 +175,10 @@ def log_likelihood(kernel, X, squares, y, parameters, noise_floor, gradient):  #
         squares: `D x n(n−1)/2` from `pack_squares`, or empty.
         y: `n`.
         parameters: `D + 3`: log lengthscales, log outputscale, log noise variance, mean.
+        groups: `D`, the group of each dimension, from 0 and without gaps; all 0 for one ordinary covariance.
         noise_floor: added to the noise variance.
         gradient: `D + 3`, overwritten with the derivatives by `parameters`.
+        pulls: `n x D`, overwritten with the derivatives by X; empty if they are not wanted.
 
     Returns:
         The value; −inf (and a zero gradient) where the covariance is not numerically positive definite.
@@ -133,13 +190,13 @@ def log_likelihood(kernel, X, squares, y, parameters, noise_floor, gradient):  #
     precision = np.exp(-2.0 * parameters[:dim])
     gradient[:] = 0.0
 
+    count = 1 + groups.max()
     correlation = np.empty(pairs)
-    slope = np.empty(pairs)
-    if squares.size > 0:
-        _sum_squares(squares, precision, slope)
+    slope = np.empty((count, pairs))
+    if count == 1:
+        _correlate(kernel, X, squares, precision, correlation, slope[0])
     else:
-        _multiply_points(X, precision, slope)
-    _correlations(kernel, correlation, slope)
+        _add_groups(kernel, X, squares, precision, groups, correlation, slope)
 
     # K, and the residuals y − mean below it, which become K⁻¹(y − mean).
     A = np.empty((n + 1, n + 1))
@@ -148,7 +205,7 @@ def log_likelihood(kernel, X, squares, y, parameters, noise_floor, gradient):  #
         for j in range(i):
             A[i, j] = outputscale * correlation[pair + j]
         pair += i
-        A[i, i] = outputscale + noise + noise_floor
+        A[i, i] = count * outputscale + noise + noise_floor
         A[n, i] = y[i] - parameters[dim + 2]
     A[n, n] = 0.0
     log_determinant = sweep(A, n)  # K is −K⁻¹ from here on
@@ -157,10 +214,13 @@ def log_likelihood(kernel, X, squares, y, parameters, noise_floor, gradient):  #
     value = 0.5 * (A[n, n] - log_determinant - n * 1.8378770664093453)
 
     # With B = ααᵀ − K⁻¹ each derivative is ½ tr(B ∂K): pairs count twice, the diagonal once.
+    for g in range(1, count):
+        _weigh_slopes(A, slope[g])
     trace = 0.0
     signal = 0.0
     total = 0.0
     pair = 0
+    first = slope[0]
     for i in range(n):
         alpha = A[n, i]
         total += alpha
@@ -168,15 +228,19 @@ def log_likelihood(kernel, X, squares, y, parameters, noise_floor, gradient):  #
         for j in range(i):
             weight = alpha * A[n, j] + A[i, j]
             signal += weight * correlation[pair + j]
-            slope[pair + j] *= weight
+            first[pair + j] *= weight
         pair += i
     if squares.size > 0:
-        _pull_squares(squares, slope, gradient)
+        _pull_squares(squares, slope, groups, gradient)
     else:
-        _pull_points(X, slope, gradient)
+        for g in range(count):
+            _pull_points(X, slope[g], groups, g, gradient)
     for d in range(dim):
         gradient[d] *= outputscale * precision[d]
-    gradient[dim] = outputscale * (0.5 * trace + signal)
+    if pulls.size > 0:
+        _pull_inputs(X, slope, groups, pulls)
+        pulls *= outputscale * precision
+    gradient[dim] = outputscale * (0.5 * count * trace + signal)
     gradient[dim + 1] = 0.5 * noise * trace
     gradient[dim + 2] = total
     return value
@@ -199,12 +263,13 @@ def log_prior(form, a, b, u):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy")
-def log_density(kernel, X, squares, y, base, coordinates, noise_floor, theta):  # type: ignore[no-untyped-def]
+def log_density(kernel, X, squares, y, base, coordinates, groups, noise_floor, theta):  # type: ignore[no-untyped-def]
     """Log posterior density (up to the evidence) of the free coordinates and its gradient.
 
-    `base` holds the `D + 3` parameters of `log_likelihood` where all coordinates are 0. Each row of `coordinates`, as
-    `Coordinate.row` makes it, is (form, a, b, constant, first, last, weight): the coordinate's prior, and its weight in
-    the parameters first … last − 1.
+    `base` holds the parameters where all coordinates are 0: the `D + 3` of `log_likelihood`, and where inputs are
+    warped the `2D` log concentrations too; `X` then holds the logarithms of the inputs, and `squares` nothing. Each row
+    of `coordinates`, as `Coordinate.row` makes it, is (form, a, b, constant, first, last, weight): the coordinate's
+    prior, and its weight in the parameters first … last − 1.
     """
     parameters = base.copy()
     for c in range(len(theta)):
@@ -212,7 +277,18 @@ def log_density(kernel, X, squares, y, base, coordinates, noise_floor, theta):  
         for i in range(int(coordinates[c, 4]), int(coordinates[c, 5])):
             parameters[i] += shift
     full = np.empty_like(parameters)
-    value = log_likelihood(kernel, X, squares, y, parameters, noise_floor, full)
+    last = X.shape[1] + 3
+    if len(base) == last:
+        value = log_likelihood(kernel, X, squares, y, parameters, groups, noise_floor, full, np.empty((0, 0)))
+    else:
+        by_first, by_second, pulls = np.empty_like(X), np.empty_like(X), np.zeros_like(X)
+        warped = warp_points(X, parameters[last:], by_first, by_second)
+        value = log_likelihood(
+            kernel, warped, pack_squares(warped), y, parameters[:last], groups, noise_floor, full[:last], pulls
+        )
+        pull_concentrations(pulls, by_first, by_second, full[last:])
+        if not np.all(np.isfinite(full)):  # concentrations so large that the warping is a step
+            value = -np.inf
     gradient = np.zeros_like(theta)
     for c in range(len(theta)):
         prior, slope = log_prior(coordinates[c, 0], coordinates[c, 1], coordinates[c, 2], theta[c])
@@ -227,10 +303,10 @@ def log_density(kernel, X, squares, y, base, coordinates, noise_floor, theta):  
 
 
 @njit(error_model="numpy")
-def log_densities(kernel, X, squares, y, base, coordinates, noise_floor, thetas):  # type: ignore[no-untyped-def]
+def log_densities(kernel, X, squares, y, base, coordinates, groups, noise_floor, thetas):  # type: ignore[no-untyped-def]
     """`log_density` of every row of `thetas`: values `M` and gradients `M x dim`."""
     values = np.empty(thetas.shape[0])
     gradients = np.empty_like(thetas)
     for m in range(thetas.shape[0]):
-        values[m], gradients[m] = log_density(kernel, X, squares, y, base, coordinates, noise_floor, thetas[m])
+        values[m], gradients[m] = log_density(kernel, X, squares, y, base, coordinates, groups, noise_floor, thetas[m])
     return values, gradients

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import torch
 
 from scorebo.errors import InputError
 from scorebo.gp import _callback, _compiled
-from scorebo.gp.kernels import RBF, Matern52, as_kernel
+from scorebo.gp.kernels import RBF, Kernel, Matern52, as_kernel
 from scorebo.gp.surrogate import Surrogate
+from scorebo.gp.warping import Warped, inside
 
 
 class LogDensity:
     """log p(θ | X, y) up to the evidence, with its closed-form gradient, for the free coordinates of a surrogate.
 
-    θ holds the surrogate's coordinates: those of the lengthscales, log outputscale, log noise variance and mean, in
-    this order and where they are not known.
+    θ holds the surrogate's coordinates: those of the lengthscales, log outputscale, log noise variance, mean and log
+    concentrations, in this order and where they are not known.
 
     Args:
         X: `n x D`.
@@ -25,6 +27,7 @@ class LogDensity:
         of_logarithms: whether the density is that of the logarithms of the positive quantities (for sampling) or
             that of the quantities themselves (whose maximum is the MAP estimate; no Jacobian).
         noise_floor: added to the noise variance; the surrogate's by default.
+        labels: `D`, the group of each input where covariances of groups are added; one group by default.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class LogDensity:
         *,
         of_logarithms: bool = True,
         noise_floor: float | None = None,
+        labels: np.ndarray | None = None,
     ) -> None:
         self.surrogate = surrogate
         self.noise_floor = surrogate.noise_floor if noise_floor is None else noise_floor
@@ -51,15 +55,21 @@ class LogDensity:
         self._jacobian = None if of_logarithms else self._positive.astype(np.float64)
         # The parameter that a coordinate shifts, the first of them where it shifts several.
         self._shifts = np.array([coordinate.first for coordinate in self.coordinates], dtype=np.int64)
-        centred = np.ascontiguousarray(X - X.mean(axis=0), dtype=np.float64)
+        groups = np.zeros(self.dim_inputs, np.int64) if labels is None else np.unique(labels, return_inverse=True)[1]
+        if surrogate.concentration is None:
+            points = np.ascontiguousarray(X - X.mean(axis=0), dtype=np.float64)
+            squares = _compiled.pack_squares(points)
+        else:  # every θ has its own distances
+            points, squares = np.log(inside(np.ascontiguousarray(X, dtype=np.float64))), np.empty((0, 0))
         table = [coordinate.row() for coordinate in self.coordinates]
         self._arguments = (
             kernel.compiled,
-            centred,
-            _compiled.pack_squares(centred),
+            points,
+            squares,
             np.ascontiguousarray(y, dtype=np.float64),
             surrogate.known_parameters(self.dim_inputs),
             np.array(table, dtype=np.float64).reshape(-1, _callback.COLUMNS),
+            groups,
             self.noise_floor,
         )
 
@@ -95,6 +105,12 @@ class LogDensity:
             values, gradients = values - thetas @ self._jacobian, gradients - self._jacobian
         return values, gradients
 
+    def log_likelihood(self, theta: np.ndarray) -> float:
+        """Log p(y | X, θ): the density without the priors."""
+        table = self._arguments[5]
+        prior = sum(_compiled.log_prior(*row[:3], u)[0] + row[3] for row, u in zip(table, theta, strict=True))
+        return float(_compiled.log_density(*self._arguments, theta)[0] - prior)
+
     def sample_prior(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """`size x dim` draws of θ from the prior."""
         columns = [coordinate.prior.sample(rng, size) for coordinate in self.coordinates]
@@ -122,14 +138,24 @@ class LogDensity:
 
     def constrain(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """The hyperparameters of `M x dim` coordinates: lengthscale `M x D`, outputscale, noise and mean `M`."""
-        d = self.dim_inputs
-        full = np.tile(self.surrogate.known_parameters(d), (len(theta), 1))
-        for u, coordinate in zip(theta.T, self.coordinates, strict=True):
-            full[:, coordinate.first : coordinate.last] += coordinate.weight * u[:, None]
-        full[:, :-1] = np.exp(full[:, :-1])
+        d, full = self.dim_inputs, self._parameters(theta)
         return {
-            "lengthscale": full[:, :d],
-            "outputscale": full[:, d],
-            "noise": full[:, d + 1],
+            "lengthscale": np.exp(full[:, :d]),
+            "outputscale": np.exp(full[:, d]),
+            "noise": np.exp(full[:, d + 1]),
             "mean": full[:, d + 2],
         }
+
+    def kernel(self, theta: np.ndarray) -> Kernel:
+        """The kernel of the sets `M x dim`, with what it has of its own for each."""
+        base = as_kernel(self.surrogate.kernel)
+        if self.surrogate.concentration is None:
+            return base
+        concentrations = torch.from_numpy(np.exp(self._parameters(theta)[:, self.dim_inputs + 3 :]))
+        return Warped(base, *concentrations.split(self.dim_inputs, dim=-1))
+
+    def _parameters(self, theta: np.ndarray) -> np.ndarray:
+        full = np.tile(self.surrogate.known_parameters(self.dim_inputs), (len(theta), 1))
+        for u, coordinate in zip(theta.T, self.coordinates, strict=True):
+            full[:, coordinate.first : coordinate.last] += coordinate.weight * u[:, None]
+        return full

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from scorebo.errors import InputError
 from scorebo.gp.kernels import RBF, Kernel, Matern52, as_kernel
+from scorebo.gp.warping import Warped
 
 if TYPE_CHECKING:
     from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
@@ -34,7 +35,7 @@ class FullyBayesianGP(Model):
         outputscale: `M`, a variance.
         noise: `M`, a variance.
         mean: `M`, the constant prior mean.
-        kernel: a kernel object, or "matern52" or "rbf".
+        kernel: a kernel object, or "matern52" or "rbf"; it brings what it has of its own for each set.
         noise_floor: added to every noise variance, in K and in noisy predictions.
         diagnostics: how the sets were drawn, where they were.
     """
@@ -81,6 +82,7 @@ class FullyBayesianGP(Model):
                 f"lengthscale must be M x {self.dim} with M > 0 for {self.dim}-dimensional inputs, "
                 f"got {tuple(self.lengthscale.shape)}."
             )
+        self.kernel.check_sets(self.num_sets, self.dim)
         for name in ("outputscale", "noise", "mean"):
             if getattr(self, name).shape != (self.num_sets,):
                 raise InputError(
@@ -125,6 +127,11 @@ class FullyBayesianGP(Model):
     def noise_variance(self) -> Tensor:
         """The noise variance each set adds to a prediction of y, floor included. `M`."""
         return self.noise + self.noise_floor
+
+    @property
+    def prior_variance(self) -> Tensor:
+        """The variance of f under each set before any data. `M`."""
+        return self.kernel.prior_variance(self.outputscale)
 
     @property
     def num_outputs(self) -> int:
@@ -173,8 +180,7 @@ class FullyBayesianGP(Model):
         Returns:
             `N x M x b`.
         """
-        difference = (X - Z.unsqueeze(-2)) / self.lengthscale[:, None]
-        return self.outputscale[:, None] * self.kernel.correlation(difference.square().sum(dim=-1))
+        return self.kernel.paired(X, Z, self.lengthscale, self.outputscale)
 
     def marginals(self, X: Tensor, *, observation_noise: bool = False) -> tuple[Tensor, Tensor]:
         """Mean and variance of f (or y, with `observation_noise`) at single points under each set.
@@ -188,9 +194,9 @@ class FullyBayesianGP(Model):
         """
         points = X.reshape(-1, self.dim)
         mean, whitened = self.whiten(points)
-        variance = self.outputscale[:, None] - whitened.square().sum(dim=-2)
-        # Next to an observation without noise rounding can push the variance below 0 by about 1e-16 outputscales.
-        variance = torch.maximum(variance, 1e-14 * self.outputscale[:, None])
+        prior = self.prior_variance[:, None]
+        # Next to an observation without noise rounding can push the variance below 0 by about 1e-16 prior variances.
+        variance = torch.maximum(prior - whitened.square().sum(dim=-2), 1e-14 * prior)
         if observation_noise:
             variance = variance + self.noise_variance[:, None]
         shape = (*X.shape[:-1], self.num_sets)
@@ -204,6 +210,22 @@ class FullyBayesianGP(Model):
         if observation_noise:
             covariance.diagonal(dim1=-2, dim2=-1).add_(self.noise_variance[:, None])
         return mean, covariance
+
+    def unwarped(self, m: int) -> FullyBayesianGP:
+        """Set m of a model with warped inputs as an ordinary GP of the inputs as the set sees them."""
+        if not isinstance(self.kernel, Warped):
+            raise InputError("Only a model with warped inputs can be unwarped.")
+        own = slice(m, m + 1)
+        return FullyBayesianGP(
+            self.kernel.of_set(m).warp(self.train_X)[0],
+            self.train_Y,
+            lengthscale=self.lengthscale[own],
+            outputscale=self.outputscale[own],
+            noise=self.noise[own],
+            mean=self.mean[own],
+            kernel=self.kernel.base,
+            noise_floor=self.noise_floor,
+        )
 
     def posterior(
         self,

@@ -1,7 +1,8 @@
 """Stationary ARD kernels, evaluated for all M hyperparameter sets at once.
 
-A kernel object carries no hyperparameters of its own: lengthscales and outputscales are the ensemble's. It is the one
-place that knows the covariance as a function of the scaled squared distance r² = Σ_d (x_d − x'_d)²/ℓ_d².
+Lengthscales and outputscales are the ensemble's, not a kernel object's. It is the one place that knows the covariance
+as a function of the scaled squared distance r² = Σ_d (x_d − x'_d)²/ℓ_d². What else differs from set to set is its own:
+the partitions of `Additive`, the concentrations of `Warped`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -36,6 +37,29 @@ class Kernel(ABC):
     @abstractmethod
     def correlation(self, squared_distance: Tensor) -> Tensor:
         """Correlation as a function of the scaled squared distance, element by element."""
+
+    def check_sets(self, num_sets: int, dim: int) -> None:  # noqa: B027 - most kernels fit any
+        """Refuse numbers of sets and inputs that do not fit what the kernel has of its own for each."""
+
+    def of_set(self, m: int) -> Kernel:
+        """The kernel of set m alone."""
+        return self
+
+    def structure(self) -> dict[str, Any]:
+        """What the kernel has of its own for each set, `M x D` each, as records keep it."""
+        return {}
+
+    def prior_variance(self, outputscale: Tensor) -> Tensor:
+        """k(x, x) of every set, `M`."""
+        return outputscale
+
+    def precisions(self, lengthscale: Tensor) -> Tensor:
+        """Squared inverse lengthscales `M x D` by groups of inputs, `M x G x D`; a row of NaN is no group."""
+        return lengthscale.pow(-2).unsqueeze(1)
+
+    def wave_shares(self, count: int) -> Tensor:
+        """Variances of `count` waves whose sum is a draw from the prior at outputscale 1: `M or 1 x count`."""
+        return torch.full((1, count), 1.0 / count, dtype=torch.float64)
 
     def frequencies(self, uniform: Tensor) -> Tensor:
         """Angular frequencies from the spectral density at lengthscale 1: correlation(|x|²) = E cos(ω·x).
@@ -94,6 +118,11 @@ class Kernel(ABC):
         covariance = self.by_autograd(X, centres, lengthscale, outputscale)
         return (covariance @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
 
+    def paired(self, X: Tensor, Z: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
+        """Covariance under set m of points X `b x D` with points of its own, Z `N x M x D`: `N x M x b`."""
+        squares = scaled_differences(X, Z, lengthscale).square().sum(dim=-1)
+        return outputscale[:, None] * self.correlation(squares)
+
     def fill_upper_triangle(self, X: Tensor, lengthscale: Tensor, outputscale: Tensor, result: np.ndarray) -> None:
         """The upper triangle of the covariance of X `q x D` under one set (`D`, scalar) into `result` `q x q`."""
         if self.compiled is None:
@@ -110,6 +139,11 @@ class Kernel(ABC):
             points = X1.detach().requires_grad_()
             covariance = self(points, X2.detach(), lengthscale, outputscale)
         return torch.autograd.grad(covariance, points, weight)[0]
+
+
+def scaled_differences(X: Tensor, Z: Tensor, lengthscale: Tensor) -> Tensor:
+    """(x − z)/ℓ_m of points X `b x D`, or `M x b x D`, and points of each set's own, Z `N x M x D`: `N x M x b x D`."""
+    return (X - Z.unsqueeze(-2)) / lengthscale[:, None]
 
 
 def scaled_squared_distance(X1: Tensor, X2: Tensor, lengthscale: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 from scorebo.errors import InputError, check_choice, check_number
 from scorebo.gp.coordinates import Coordinate, SparseLengthscales
 from scorebo.gp.kernels import Kernel, as_kernel
+from scorebo.gp.partitions import Partitions
 from scorebo.gp.priors import Prior
 
 Belief = Prior | float
@@ -31,6 +32,10 @@ class Surrogate:
         estimate: "posterior" draws sets from the posterior, "map" takes its maximum.
         noise_minimum: lower bound of the noise variance when it is maximised (`estimate="map"`).
         standardize: whether a run standardises the outputs before every fit.
+        yeo_johnson: whether a run transforms the outputs by Yeo and Johnson's power transform before that.
+        concentration: prior of c₀ and c₁ of every input where inputs are warped by 1 − (1 − x^c₁)^c₀, or None.
+        partitions: what is known of the groups of inputs whose covariances are added; None: one covariance of all. The
+            groups are drawn, and the hyperparameters are the posterior's maximum given them.
     """
 
     name: str
@@ -43,14 +48,32 @@ class Surrogate:
     estimate: str = "posterior"
     noise_minimum: float = 1e-4
     standardize: bool = True
+    yeo_johnson: bool = False
+    concentration: Prior | None = None
+    partitions: Partitions | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel", as_kernel(self.kernel))
         check_choice("estimate", self.estimate, ("posterior", "map"))
         check_number("noise_floor", self.noise_floor, 0.0)
         check_number("noise_minimum", self.noise_minimum, 0.0)
-        if not isinstance(self.standardize, bool):
-            raise InputError(f"standardize of model '{self.name}' must be true or false, got {self.standardize!r}.")
+        for switch in ("standardize", "yeo_johnson"):
+            if not isinstance(getattr(self, switch), bool):
+                raise InputError(
+                    f"{switch} of model '{self.name}' must be true or false, got {getattr(self, switch)!r}."
+                )
+        if self.yeo_johnson and not self.standardize:
+            raise InputError(f"Model '{self.name}' transforms the outputs: they must be standardised too.")
+        if self.concentration is not None:
+            if not isinstance(self.concentration, Prior):
+                raise InputError(
+                    f"concentration of model '{self.name}' must be a prior or null, got {self.concentration!r}."
+                )
+            self._check_belief("concentration", minimum=0.0, exclusive=True)
+        if self.partitions is not None and not isinstance(self.partitions, Partitions):
+            raise InputError(f"partitions of model '{self.name}' must be Partitions or null, got {self.partitions!r}.")
+        if self.partitions is not None and self.concentration is not None:
+            raise InputError(f"Model '{self.name}' cannot have both partitions and warped inputs.")
         self._check_belief("lengthscale", minimum=0.0, exclusive=True)
         self._check_belief("outputscale", minimum=0.0, exclusive=True)
         self._check_belief("noise", minimum=0.0)
@@ -74,11 +97,14 @@ class Surrogate:
     @property
     def is_known(self) -> bool:
         """Whether nothing is left to infer."""
-        beliefs = (self.lengthscale, self.outputscale, self.noise, self.mean)
-        return not any(isinstance(belief, Prior | SparseLengthscales) for belief in beliefs)
+        beliefs = (self.lengthscale, self.outputscale, self.noise, self.mean, self.concentration)
+        return self.partitions is None and not any(isinstance(belief, Prior | SparseLengthscales) for belief in beliefs)
 
     def coordinates(self, dim: int) -> list[Coordinate]:
-        """What is sampled: the coordinates of the lengthscales, then log outputscale, log noise variance and mean."""
+        """What is sampled: the coordinates of the lengthscales, then log outputscale, log noise variance and mean.
+
+        Where inputs are warped, log c₀ of every input and then log c₁ follow.
+        """
         found: list[Coordinate] = []
         if isinstance(self.lengthscale, SparseLengthscales):
             found += self.lengthscale.coordinates(dim)
@@ -88,10 +114,16 @@ class Surrogate:
             belief = getattr(self, name)
             if isinstance(belief, Prior):
                 found.append(Coordinate(name if name == "mean" else f"log {name}", belief, position, position + 1))
+        if self.concentration is not None:
+            names = [f"log concentration{which} {d + 1}" for which in (0, 1) for d in range(dim)]
+            found += [Coordinate(n, self.concentration, i, i + 1) for i, n in enumerate(names, start=dim + 3)]
         return found
 
     def known_parameters(self, dim: int) -> np.ndarray:
-        """The parameters, `D + 3` as in `coordinates`, where all coordinates are 0: what is known, 0 for the others."""
+        """The parameters where all coordinates are 0: what is known, 0 for the others.
+
+        `D + 3` in the order of `coordinates`, or `3D + 3` where inputs are warped.
+        """
         if isinstance(self.lengthscale, Prior | SparseLengthscales):
             values = [1.0] * dim
         elif isinstance(self.lengthscale, float | int):
@@ -103,4 +135,5 @@ class Surrogate:
         values += [1.0 if isinstance(belief, Prior) else float(belief) for belief in (self.outputscale, self.noise)]
         mean = 0.0 if isinstance(self.mean, Prior) else float(self.mean)
         with np.errstate(divide="ignore"):  # a noise variance known to be 0 is −inf here and 0 again in the density
-            return np.append(np.log(values), mean)
+            known = np.append(np.log(values), mean)
+        return known if self.concentration is None else np.append(known, np.zeros(2 * dim))

@@ -49,6 +49,7 @@ class Diagnostics:
     where there are too few draws or nothing was sampled. `fallback` names what replaced a sampler that kept failing.
     Of the sequential sampler: `effective_sets` of those carried over, by their weights; `refreshed`, why a cold chain
     was drawn instead (first, scheduled, acceptance, diversity, other data); `refreshes`, how many there were so far.
+    `partitions`: how many different ones a chain of partitions has looked at.
     """
 
     sampler: str
@@ -68,6 +69,7 @@ class Diagnostics:
     effective_sets: float | None = None
     refreshed: str | None = None
     refreshes: int | None = None
+    partitions: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for a record."""

@@ -12,9 +12,11 @@ import torch
 from torch import Tensor
 
 from scorebo.errors import InputError, check_choice, check_integer, check_number
-from scorebo.gp import FullyBayesianGP, LogDensity, Surrogate
+from scorebo.gp import Additive, FullyBayesianGP, Kernel, LogDensity, Surrogate
+from scorebo.gp.kernels import as_kernel
 from scorebo.inference import maximum, posterior, sequential
 from scorebo.inference.diagnostics import Chain, Diagnostics, summarise
+from scorebo.inference.partitions import PartitionFits, walk
 from scorebo.inference.posterior import SAMPLERS, ChainSettings, ColdDraws
 from scorebo.inference.sequential import State
 from scorebo.seeds import derive
@@ -24,7 +26,10 @@ ALLOWED_SAMPLERS = (*SAMPLERS, "sequential", "map")
 
 @dataclasses.dataclass
 class Carry:
-    """What the sequential sampler hands on from one fit to the next: `state` is JSON, or None before the first."""
+    """What a sampler hands on from one fit to the next: `state` is JSON, or None before the first.
+
+    The sequential sampler hands on its sets, one of partitions the last partition of its chain.
+    """
 
     state: dict[str, Any] | None = None
 
@@ -52,11 +57,11 @@ def fit_gp(
         X: `n x D`.
         Y: `n x 1` or `n`.
         model: name of a model config, a config node, or a `Surrogate`.
-        warmup: draws spent on adaptation.
+        warmup: draws spent on adaptation; of partitions, those left out.
         thinning: draws per kept set.
         num_sets: number M of hyperparameter sets kept.
         sampler: "nuts" (fast), "sequential" (goes on from the sets of the fit before), "pyro" (the reference), or
-            "map" (one set, the posterior's maximum).
+            "map" (one set, the posterior's maximum). A model with partitions has a sampler of its own.
         seed: of the sampler; the same seed gives the same sets.
         max_tree_depth: of NUTS; the sampler's own choice by default.
         target_acceptance: of NUTS, between 0 and 1; the sampler's own choice by default.
@@ -64,7 +69,8 @@ def fit_gp(
         refresh_every: most fits of the sequential sampler from one cold chain to the next.
         refresh_fraction: the same as a fraction of the number of observations, which comes first while they are few;
             None for `refresh_every` alone.
-        carry: the fit before, for the sequential sampler, and this one afterwards; without it every fit is a first one.
+        carry: the fit before, for samplers that go on from there, and this one afterwards; without it every fit is a
+            first one.
         overrides: settings of the model config that differ, e.g. `lengthscale=[0.1, 0.3]` for `model="true"`.
 
     Returns:
@@ -88,9 +94,11 @@ def fit_gp(
     began = time.perf_counter()
     if surrogate.is_known:
         return _ensemble(X, Y, LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate), np.empty((1, 0)), "known", began)
+    settings = ChainSettings(warmup, thinning, num_sets, max_tree_depth, target_acceptance)
+    if surrogate.partitions is not None:
+        return _fit_partitions(X, Y, surrogate, settings, carry or Carry(), seed, began)
     if surrogate.estimate == "map" or sampler == "map":
         return _fit_maximum(X, Y, surrogate, seed, began)
-    settings = ChainSettings(warmup, thinning, num_sets, max_tree_depth, target_acceptance)
     if sampler == "sequential":
         schedule = (refresh_every, refresh_fraction)
         return _fit_sequentially(X, Y, surrogate, settings, transitions, schedule, carry or Carry(), seed, began)
@@ -135,6 +143,28 @@ def _fit_maximum(X: Tensor, Y: Tensor, surrogate: Surrogate, seed: int, began: f
     density = LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate, of_logarithms=False, noise_floor=0.0)
     theta = maximum.maximise(density, noise_minimum=surrogate.noise_minimum, seed=derive("map", seed))
     return _ensemble(X, Y, density, theta[None], "map", began)
+
+
+def _fit_partitions(
+    X: Tensor, Y: Tensor, surrogate: Surrogate, settings: ChainSettings, carry: Carry, seed: int, began: float
+) -> FullyBayesianGP:
+    """Every `thinning`-th partition of a chain that starts at the last one of the fit before."""
+    partitions = surrogate.partitions
+    assert partitions is not None
+    partitions.check_dim(X.shape[1])
+    fits = PartitionFits(X.numpy(), Y[:, 0].numpy(), surrogate)
+    start = partitions.first(X.shape[1]) if carry.state is None else tuple(carry.state["labels"])
+    steps = settings.warmup + settings.thinning * settings.num_sets
+    rng = np.random.default_rng(derive("partitions", seed))
+    chain = walk(lambda labels: fits(labels).log_likelihood, partitions, start, steps, rng)
+    kept = chain.states[settings.warmup :][settings.thinning - 1 :: settings.thinning]
+    carry.state = {"labels": list(kept[-1])}
+    theta = np.stack([fits(labels).theta for labels in kept])
+    kernel = Additive(as_kernel(surrogate.kernel), tuple(kept))
+    density = fits.density(kept[0])
+    density.evaluations = fits.evaluations
+    fields: dict[str, Any] = {"acceptance": chain.acceptance, "partitions": len(fits)}
+    return _ensemble(X, Y, density, theta, "partitions", began, kernel=kernel, **fields)
 
 
 def _fit_sequentially(
@@ -191,6 +221,7 @@ def _ensemble(
     began: float,
     *,
     chain: Chain | None = None,
+    kernel: Kernel | None = None,
     **fields: Any,
 ) -> FullyBayesianGP:
     fields |= {"sampler": sampler, "gradient_evaluations": density.evaluations, "seconds": time.perf_counter() - began}
@@ -199,7 +230,7 @@ def _ensemble(
     return FullyBayesianGP(
         X,
         Y,
-        kernel=density.surrogate.kernel,
+        kernel=kernel or density.kernel(theta),
         noise_floor=density.noise_floor,
         diagnostics=diagnostics,
         lengthscale=parameters["lengthscale"],

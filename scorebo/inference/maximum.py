@@ -8,6 +8,8 @@ from scipy.optimize import minimize
 from scorebo.gp.density import LogDensity
 
 NUM_STARTS = 8
+# What stands for infinity where the density is zero.
+WALL = 1e100
 
 
 def maximise(density: LogDensity, *, noise_minimum: float, seed: int, starts: int = NUM_STARTS) -> np.ndarray:
@@ -16,27 +18,45 @@ def maximise(density: LogDensity, *, noise_minimum: float, seed: int, starts: in
     Raises:
         RuntimeError: the density is finite at none of the starts.
     """
-    bounds = density.bounds(noise_minimum)
-    low = np.array([-np.inf if limit[0] is None else limit[0] for limit in bounds])
-    high = np.array([np.inf if limit[1] is None else limit[1] for limit in bounds])
+    low, high = _limits(density, noise_minimum)
     candidates = np.clip(density.sample_prior(np.random.default_rng(seed), 8 * starts), low, high)
     values = np.array([density(theta)[0] for theta in candidates])
+    best = np.argsort(-values)[:starts]
+    return climb(density, candidates[best[np.isfinite(values[best])]], noise_minimum=noise_minimum)
+
+
+def climb(density: LogDensity, starts: np.ndarray, *, noise_minimum: float) -> np.ndarray:
+    """Highest point of the density that L-BFGS-B reaches from any of the starts, `S x dim`. `dim`.
+
+    Raises:
+        RuntimeError: the density is finite at none of the starts.
+    """
+    if density.dim == 0:
+        return np.empty(0)
     best_theta, best_value = None, -np.inf
-    for index in np.argsort(-values)[:starts]:
-        if not np.isfinite(values[index]):
-            continue
-        result = minimize(lambda theta: _negated(density, theta), candidates[index], jac=True, bounds=bounds)
-        if np.isfinite(result.fun) and -result.fun > best_value:
+    bounds = list(zip(*_limits(density, noise_minimum), strict=True))
+    for start in starts:
+        result = minimize(lambda theta: _negated(density, theta), start, jac=True, bounds=bounds)
+        if result.fun < WALL and -result.fun > best_value:
             best_theta, best_value = result.x, -float(result.fun)
     if best_theta is None:
         raise RuntimeError("The log density is finite at none of the starting points.")
     return best_theta
 
 
+def _limits(density: LogDensity, noise_minimum: float) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper bounds of θ, infinite where there are none. `dim` each."""
+    low, high = zip(*density.bounds(noise_minimum), strict=True)
+    return (
+        np.array([-np.inf if limit is None else limit for limit in low]),
+        np.array([np.inf if limit is None else limit for limit in high]),
+    )
+
+
 def _negated(density: LogDensity, theta: np.ndarray) -> tuple[float, np.ndarray]:
     value, gradient = density(theta)
     # A finite wall instead of infinity lets the line search step back from a covariance that is not positive definite.
-    return (1e100, np.zeros_like(theta)) if not np.isfinite(value) else (-value, -gradient)
+    return (WALL, np.zeros_like(theta)) if not np.isfinite(value) else (-value, -gradient)
 
 
 def laplace_draws(density: LogDensity, *, size: int, seed: int) -> np.ndarray:

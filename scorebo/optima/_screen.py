@@ -27,7 +27,8 @@ def screen(left, right, paths):  # type: ignore[no-untyped-def]
     Args:
         left: `T x u x D`.
         right: `T x v x D`.
-        paths: kernel, omega `D x F`, a and b `N x F`, inputs `D x n`, precision `D`, beta `N x n`, mean.
+        paths: kernel, omega `D x F`, a and b `N x F`, inputs `D x n`, precision `G x D`,
+            beta `N x n`, mean.
 
     Returns:
         `N x Tuv`, float64.
@@ -109,20 +110,24 @@ def _add_update(left, right, paths, correlation, values):  # type: ignore[no-unt
     """
     kernel, _, _, _, inputs, precision, beta, _ = paths
     (u, dim), v, n = left.shape, right.shape[0], inputs.shape[1]
-    from_left, from_right = np.zeros((u, n)), np.zeros((v, n))
-    for d in range(dim):
-        if np.any(right[:, d]):
-            _add_squares(right[:, d], inputs[d], precision[d], from_right)
-        else:
-            _add_squares(left[:, d], inputs[d], precision[d], from_left)
-    for i in range(u):
-        for j in range(v):
-            row = correlation[i * v + j]
-            near, far = from_left[i], from_right[j]
-            for k in range(n):
-                row[k] = near[k] + far[k]
-            correlate(kernel, row, n)
-    values += np.dot(beta, correlation.T).reshape(values.shape)
+    from_left, from_right = np.empty((u, n)), np.empty((v, n))
+    for group in precision:
+        if np.isnan(group[0]):
+            break
+        from_left[:], from_right[:] = 0.0, 0.0
+        for d in range(dim):
+            if np.any(right[:, d]):
+                _add_squares(right[:, d], inputs[d], group[d], from_right)
+            else:
+                _add_squares(left[:, d], inputs[d], group[d], from_left)
+        for i in range(u):
+            for j in range(v):
+                row = correlation[i * v + j]
+                near, far = from_left[i], from_right[j]
+                for k in range(n):
+                    row[k] = near[k] + far[k]
+                correlate(kernel, row, n)
+        values += np.dot(beta, correlation.T).reshape(values.shape)
 
 
 @numba.njit(**_options)

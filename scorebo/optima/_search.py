@@ -183,7 +183,7 @@ def evaluate_own(order, kernel, X, omega, a, b, inputs, precision, beta, mean, v
         a: `N x M x F`.
         b: `N x M x F`.
         inputs: `D x n`.
-        precision: `M x D`.
+        precision: `M x G x D`, as in `evaluate`.
         beta: `N x M x n`.
         mean: `M`.
         values: `N x M x q`, overwritten.

@@ -191,6 +191,36 @@ def _subtract_outer(omega, first, size, v, hessian):  # type: ignore[no-untyped-
                     hessian[below, beside] -= lower_right
 
 
+@numba.njit(**_sums)
+def _update(order, kernel, x, inputs, precision, beta, gradient, hessian, data, differences):  # type: ignore[no-untyped-def]
+    """Σ_i β_i corr(x, x_i) under one group; its derivatives are added, as `evaluate` wants them."""
+    value = 0.0
+    correlation, slope, bend = data[1], data[2], data[3]
+    for first in range(0, inputs.shape[1], BLOCK):
+        size = min(BLOCK, inputs.shape[1] - first)
+        correlations(kernel, x, inputs, precision, first, size, data)
+        beta_block = beta[first : first + size]
+        value += dot(beta_block, correlation, size)
+        if order == 0:
+            continue
+        pulls = 0.0
+        for i in range(size):
+            slope[i] *= beta_block[i]
+            bend[i] *= -beta_block[i]
+            pulls += slope[i]
+        for d in range(x.shape[0]):
+            row, coordinate, weight = inputs[d, first : first + size], x[d], precision[d]
+            difference = differences[d]
+            for i in range(size):
+                difference[i] = weight * (coordinate - row[i])
+            gradient[d] -= dot(slope, difference, size)
+            if order > 1:
+                hessian[d, d] -= weight * pulls
+        if order > 1:
+            _subtract_outer(differences, 0, size, bend, hessian)
+    return value
+
+
 @njit(**_sums)
 def evaluate(order, kernel, x, omega, a, b, inputs, precision, beta, mean, gradient, hessian, work):  # type: ignore[no-untyped-def]
     """Value of one path at one point; its gradient too with `order` 1, and its Hessian with `order` 2.
@@ -203,7 +233,7 @@ def evaluate(order, kernel, x, omega, a, b, inputs, precision, beta, mean, gradi
         a: `F`, weights of the cosines.
         b: `F`, weights of the sines.
         inputs: `D x n`, observed.
-        precision: `D`, squared inverse lengthscales.
+        precision: `G x D`, squared inverse lengthscales of each group; a row of NaN is no group.
         beta: `n`, weights of the correlations with the observed.
         mean: constant.
         gradient: `D`, overwritten where wanted.
@@ -239,29 +269,10 @@ def evaluate(order, kernel, x, omega, a, b, inputs, precision, beta, mean, gradi
         if order > 1:
             _subtract_outer(omega, first, size, cosine, hessian)
 
-    correlation, slope, bend = data[1], data[2], data[3]
-    for first in range(0, inputs.shape[1], BLOCK):
-        size = min(BLOCK, inputs.shape[1] - first)
-        correlations(kernel, x, inputs, precision, first, size, data)
-        beta_block = beta[first : first + size]
-        value += dot(beta_block, correlation, size)
-        if order == 0:
-            continue
-        pulls = 0.0
-        for i in range(size):
-            slope[i] *= beta_block[i]
-            bend[i] *= -beta_block[i]
-            pulls += slope[i]
-        for d in range(dim):
-            row, coordinate, weight = inputs[d, first : first + size], x[d], precision[d]
-            difference = differences[d]
-            for i in range(size):
-                difference[i] = weight * (coordinate - row[i])
-            gradient[d] -= dot(slope, difference, size)
-            if order > 1:
-                hessian[d, d] -= weight * pulls
-        if order > 1:
-            _subtract_outer(differences, 0, size, bend, hessian)
+    for group in precision:
+        if np.isnan(group[0]):
+            break
+        value += _update(order, kernel, x, inputs, group, beta, gradient, hessian, data, differences)
     if order > 1:
         for d in range(dim):
             for e in range(d):

@@ -8,11 +8,12 @@ from torch import Tensor
 
 from scorebo.box import check_bounds
 from scorebo.errors import check_integer
-from scorebo.gp import FullyBayesianGP
+from scorebo.gp import FullyBayesianGP, Warped
 from scorebo.optima import _search
 from scorebo.optima._screen import screen
 from scorebo.optima.paths import PosteriorPaths, sample_paths
 from scorebo.optima.raw import effort, raw_points
+from scorebo.seeds import derive
 
 # Starts are chosen among this many of the highest raw points, and this many more for each.
 CANDIDATES, CANDIDATES_PER_START = 200, 12
@@ -48,8 +49,23 @@ def sample_optima(
     for name, number in (("num_optima", num_optima), ("raw_samples", raw_samples), ("restarts", restarts)):
         check_integer(name, number, 1)
     bounds = check_bounds(bounds, model.dim)
+    if isinstance(model.kernel, Warped):
+        return _sample_warped(model, model.kernel, bounds, (num_optima, num_features, raw_samples, restarts), seed)
     paths = sample_paths(model, num_optima, num_features, seed)
     return maximise_paths(paths, model, bounds, raw_samples, restarts, seed)
+
+
+def _sample_warped(
+    model: FullyBayesianGP, kernel: Warped, bounds: Tensor, numbers: tuple[int, int, int, int], seed: int
+) -> tuple[Tensor, Tensor]:
+    """The same under warped inputs: a set is an ordinary GP of the inputs as it sees them, and is searched there."""
+    corners = kernel.warp(bounds)
+    found = [
+        sample_optima(model.unwarped(m), corners[m], *numbers, derive("optima", seed, m)) for m in range(model.num_sets)
+    ]
+    warped, outputs = (torch.cat(part, dim=1) for part in zip(*found, strict=True))
+    inputs = kernel.unwarp(warped.unsqueeze(-2)).squeeze(-2)
+    return torch.minimum(torch.maximum(inputs, bounds[0]), bounds[1]), outputs
 
 
 def maximise_paths(
@@ -59,7 +75,7 @@ def maximise_paths(
     raw = raw_points(model, bounds, raw_samples, seed)
     lower, upper = bounds.numpy()
     starts = (restarts * effort(model.lengthscale, bounds[1] - bounds[0])).ceil().int().tolist()
-    unit = model.outputscale.sqrt().tolist()
+    unit = model.prior_variance.sqrt().tolist()
     optimal = np.empty((paths.num_sets, paths.num_paths, paths.dim))
     nowhere = np.zeros((1, 1, paths.dim))
     for m in range(paths.num_sets):

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from scorebo.errors import InputError, check_integer
-from scorebo.gp import FullyBayesianGP, Kernel
+from scorebo.gp import FullyBayesianGP, Kernel, Warped
 from scorebo.optima import _search
 from scorebo.optima._screen import waves_at
 from scorebo.seeds import derive, generator
@@ -117,7 +117,10 @@ class PosteriorPaths:
 
     @cached_property
     def compiled(self) -> tuple:
-        """What the compiled search wants: kernel, ω `M x D x F`, a, b, inputs `D x n`, precision `M x D`, β, mean."""
+        """What the compiled search wants: kernel, ω `M x D x F`, a, b, inputs `D x n`, precision `M x G x D`, β, mean.
+
+        The precisions are those of each group of inputs, see `Kernel.precisions`.
+        """
         if self.kernel.compiled is None:
             raise InputError(f"Optima cannot be sampled under a {type(self.kernel).__name__} kernel: not compiled.")
         return (
@@ -126,7 +129,7 @@ class PosteriorPaths:
             self.cosine_weights.numpy(),
             self.sine_weights.numpy(),
             self.inputs.mT.contiguous().numpy(),
-            self.lengthscale.pow(-2).numpy(),
+            self.kernel.precisions(self.lengthscale).numpy(),
             self.update_weights.numpy(),
             self.mean.numpy(),
         )
@@ -145,6 +148,8 @@ def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int =
     if check_integer("num_features", num_features, 2) % 2:
         raise InputError(f"num_features must be even, a cosine and a sine for each frequency, got {num_features}.")
     check_integer("seed", seed, 0)
+    if isinstance(model.kernel, Warped):
+        raise InputError("Paths under warped inputs are drawn set by set: take those of model.unwarped(m).")
     num_sets, dim, count = model.num_sets, model.dim, num_features // 2
 
     # One sequence cut into M pieces: each covers the spectrum evenly by itself, and no two are alike.
@@ -154,7 +159,7 @@ def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int =
 
     normal = generator("paths", seed, "weights").standard_normal
     weights = torch.from_numpy(normal((2, num_paths, num_sets, count)))
-    weights *= (model.outputscale / count).sqrt().unsqueeze(-1)
+    weights *= (model.outputscale.unsqueeze(-1) * model.kernel.wave_shares(count)).sqrt()
     noise = torch.from_numpy(normal((num_paths, num_sets, len(model.train_X))))
     noise *= model.noise_variance.sqrt().unsqueeze(-1)
 

@@ -13,9 +13,9 @@ WHO = ("benchmark", "model", "acquisition", "seed")
 WHAT = ("iteration", "kind", "num_observations", "x")
 _OPTIMISATION = (
     *("inference_regret", "in_sample_inference_regret", "simple_regret"),
-    *("best_observed", "inference_value", "optimum_violation"),
+    *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
 )
-FLOATS = ("y", "f", "negative_mll", "nlpd", "rmse", *_OPTIMISATION, "acquisition_value")
+FLOATS = ("y", "f", "negative_mll", "nlpd", "rmse", *_OPTIMISATION, "decomposition_error", "acquisition_value")
 PHASES = ("fit", "metrics", "acquisition", "evaluate")
 # What is the same in all rows of a run and stands after what was measured.
 RUN = ("finished", "run_id", "run")

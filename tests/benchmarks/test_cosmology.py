@@ -28,7 +28,7 @@ class TestCosmology(RealTask):
         [0.08, 0.25, 0.25, 100.0, 2.8, 0.3, 3.09, 2.6e-8, 2.7, 100.0, 100.0],
     ]
     num_points = 1
-    model, draws = "bo_lognormal", (32, 4, 12, 8, 2048)
+    model, draws = "additive", (32, 4, 12, 8, 2048)
 
     def test_values_match_an_independent_computation(self, task):
         """Random points of the box are finite or 300; 120 of them elsewhere had minimum 28, maximum 244."""

@@ -97,7 +97,7 @@ def train(path, *, columns=(*NAMES, "epoch"), epoch=199):
 class PD1Task(RealTask):
     noise_std, initial, total, maximize = 0.0, 12, 125, True
     bounds = [[0.0] * 4, [1.0] * 4]  # noqa: RUF012
-    model, draws, expensive = "bo_lognormal", WARPED, False
+    model, draws, expensive = "warped", WARPED, False
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -179,7 +179,7 @@ class TestPD1CIFAR100(PD1Task):
 class TestLCBench(RealTask):
     name, noise_std, initial, total, maximize = "lcbench_167168", 0.0, 12, 125, True
     bounds = [[0.0] * 7, [1.0] * 7]  # noqa: RUF012
-    model, draws, expensive = "bo_lognormal", WARPED, False
+    model, draws, expensive = "warped", WARPED, False
 
     def test_values_match_an_independent_computation(self, task, data):
         """YAHPO Gym's encoding and order of columns, one point at a time."""

@@ -3,14 +3,16 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from scorebo.config import load_model
 from scorebo.errors import InputError
 from scorebo.gp import LogDensity, _callback
 from scorebo.gp._compiled import PRODUCTS_FROM, log_likelihood
+from scorebo.gp.partitions import Partitions
 from scripts.density_speed import by_autograd
 
-MODELS = ["al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch", "saas"]
+MODELS = ["al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch", "saas", "warped"]
 
 
 def data(seed, n, dim):
@@ -35,6 +37,31 @@ def test_agrees_with_autograd(model, kernel):
             np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-8, atol=1e-8 * np.abs(gradient).max())
 
 
+@pytest.mark.parametrize("kernel", ["matern52", "rbf"])
+def test_sum_over_groups_agrees_with_autograd(kernel):
+    surrogate = load_model("additive", kernel=kernel, partitions=Partitions(3))
+    rng = np.random.default_rng(8)
+    for n, labels in ((2, [1]), (9, [2, 1, 2]), (40, [3, 3, 1, 1, 3, 2]), (30, [1 + d % 3 for d in range(20)])):
+        X, y = data(n, n, len(labels))
+        density = LogDensity(X, y, surrogate, of_logarithms=False, noise_floor=0.0, labels=np.array(labels))
+        for theta in density.sample_prior(rng, 4):
+            value, gradient = density(theta)
+            expected, slope = by_autograd(X, y, surrogate, theta, of_logarithms=False, noise_floor=0.0, labels=labels)
+            assert value == pytest.approx(expected, rel=1e-8)
+            np.testing.assert_allclose(gradient, slope, rtol=1e-8, atol=1e-8 * np.abs(gradient).max())
+
+
+def test_log_likelihood_is_the_density_without_priors():
+    X, y = data(3, 12, 2)
+    density = LogDensity(X, y, load_model("botorch"), noise_floor=0.0)
+    theta = np.array([-0.5, 0.3, 0.1, -1.0, 0.2])
+    squares = ((X[:, None] - X) ** 2 / np.exp(2 * theta[:2])).sum(-1)
+    scaled = np.sqrt(5 * squares)
+    K = np.exp(theta[2]) * (1 + scaled + scaled**2 / 3) * np.exp(-scaled) + np.exp(theta[3]) * np.eye(12)
+    expected = multivariate_normal(np.full(12, theta[4]), K).logpdf(y)
+    assert density.log_likelihood(theta) == pytest.approx(expected, rel=1e-10)
+
+
 @pytest.mark.parametrize("lengthscale", [0.02, 0.3, 30.0])
 def test_products_of_points_lose_little_to_cancellation(lengthscale):
     """Pairs 1e-5 apart at the noise floor: |s|² + |t|² − 2s·t against sums of squared differences.
@@ -48,8 +75,11 @@ def test_products_of_points_lose_little_to_cancellation(lengthscale):
     squares = np.ascontiguousarray(((X[:, None] - X) ** 2)[np.tril_indices(40, -1)].T)
     parameters = np.append(np.full(dim, np.log(lengthscale)), [0.0, -30.0, 0.0])
     products, sums = np.empty(dim + 3), np.empty(dim + 3)
-    value = log_likelihood(0, X, np.empty((0, 0)), y, parameters, 1e-6, products)
-    assert value == pytest.approx(log_likelihood(0, X, squares, y, parameters, 1e-6, sums), rel=1e-6)
+    one_group, no_pulls = np.zeros(dim, np.int64), np.empty((0, 0))
+    value = log_likelihood(0, X, np.empty((0, 0)), y, parameters, one_group, 1e-6, products, no_pulls)
+    assert value == pytest.approx(
+        log_likelihood(0, X, squares, y, parameters, one_group, 1e-6, sums, no_pulls), rel=1e-6
+    )
     np.testing.assert_allclose(products, sums, rtol=1e-6, atol=1e-6 * np.abs(sums).max())
 
 
@@ -90,9 +120,11 @@ def test_indefinite_covariance_is_minus_infinity_with_zero_gradient():
     assert not gradient.any()
 
 
-def test_extreme_coordinates_give_no_nan():
+@pytest.mark.parametrize("model", ["botorch", "warped"])
+def test_extreme_coordinates_give_no_nan(model):
     X, y = data(2, 12, 3)
-    density = LogDensity(X, y, load_model("botorch"))
+    X[0], X[1] = 0.0, 1.0
+    density = LogDensity(X, y, load_model(model))
     for scale in (-400.0, -50.0, 50.0, 400.0, 800.0):
         value, gradient = density(np.full(density.dim, scale))
         assert not math.isnan(value)
@@ -123,7 +155,7 @@ def test_kernel_without_a_compiled_density_is_refused():
 
 
 @pytest.mark.parametrize("dim", [3, PRODUCTS_FROM])
-@pytest.mark.parametrize("model", ["al_lognormal_no_outputscale", "bo_lognormal", "botorch", "saas"])
+@pytest.mark.parametrize("model", ["al_lognormal_no_outputscale", "bo_lognormal", "botorch", "saas", "warped"])
 def test_c_function_is_the_density(model, dim):
     density = LogDensity(*data(7, 9, dim), load_model(model))
     block, theta = density.packed(), np.random.default_rng(1).standard_normal(density.dim)

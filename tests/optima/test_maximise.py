@@ -5,7 +5,7 @@ import pytest
 import torch
 from botorch.models.deterministic import GenericDeterministicModel
 from botorch.utils.sampling import optimize_posterior_samples
-from conftest import random_ensemble
+from conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 from scorebo.errors import InputError
 from scorebo.optima import _search, sample_optima, sample_paths
@@ -13,6 +13,7 @@ from scorebo.optima._climb import climb_newton, newton_step
 from scorebo.optima._lbfgs import climb_lbfgs
 from scorebo.optima._waves import workspace
 from scorebo.optima.raw import raw_points
+from scorebo.seeds import derive
 
 
 def unit_box(dim: int) -> torch.Tensor:
@@ -69,6 +70,35 @@ def test_outputs_are_the_paths_at_the_inputs_and_no_raw_point_is_higher(dim, n, 
     raw = raw_points(model, bounds, 1024, seed=7)
     best = torch.stack([paths(raw.of_set(m))[:, m].amax(dim=-1) for m in range(3)], dim=-1)
     assert bool((outputs[..., 0] >= best - 1e-11).all())  # rounding between two ways to sum the same waves
+
+
+def test_optima_under_groups_are_the_sum_of_those_of_the_groups():
+    """A path is a sum of functions of two inputs each: on grids of their squares nothing is higher."""
+    model = additive_ensemble(5, n=20, dim=4, num_sets=2)  # the second set has inputs 1, 3 and 2, 4 together
+    inputs, outputs = sample_optima(model, unit_box(4), num_optima=3, num_features=256, seed=1)
+    paths = sample_paths(model, 3, 256, seed=1)
+    torch.testing.assert_close(outputs, paths.own(inputs.unsqueeze(-2))[0])
+    side = torch.linspace(0.0, 1.0, 33, dtype=torch.float64)
+    for p in range(3):
+        for pair in ([0, 2], [1, 3]):
+            grid = inputs[p, 1].repeat(33 * 33, 1)
+            grid[:, pair] = torch.cartesian_prod(side, side)
+            assert float(paths(grid)[p, 1].max()) <= float(outputs[p, 1]) + 1e-9
+
+
+def test_optima_under_warped_inputs_lie_in_the_box_and_are_maxima_there():
+    model = warped_ensemble(6, n=15, num_sets=3)
+    box = torch.tensor([[0.0, 0.2], [1.0, 0.9]], dtype=torch.float64)
+    inputs, outputs = sample_optima(model, box, num_optima=2, num_features=256, seed=4)
+    assert inputs.shape == (2, 3, 2)
+    assert bool(((inputs >= box[0]) & (inputs <= box[1])).all())
+    grid = torch.cartesian_prod(*(torch.linspace(*side, 41, dtype=torch.float64) for side in box.T.tolist()))
+    for m in range(3):
+        paths = sample_paths(model.unwarped(m), 2, 256, seed=derive("optima", 4, m))
+        own = model.kernel.of_set(m)
+        there = paths(own.warp(inputs[:, m])[0])[:, 0].diagonal()
+        torch.testing.assert_close(there, outputs[:, m, 0], rtol=1e-6, atol=1e-6)
+        assert bool((paths(own.warp(grid)[0])[:, 0].amax(dim=-1) <= outputs[:, m, 0] + 1e-9).all())
 
 
 def test_optima_are_stationary_within_the_box():

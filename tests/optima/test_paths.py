@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import random_ensemble
+from conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 from scorebo.errors import InputError
 from scorebo.gp import Kernel
@@ -118,6 +118,39 @@ def test_hessian_agrees_with_autograd(kernel):
     evaluate(2, kernel_code, x[0].numpy(), *rest, np.empty(3), hessian, workspace(rest[0]))
     expected = torch.autograd.functional.hessian(lambda z: paths(z[None])[0, 0, 0], x[0])
     torch.testing.assert_close(torch.from_numpy(hessian), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_paths_of_groups_agree_with_torch_and_have_the_posterior_s_moments():
+    model = additive_ensemble(2, n=300, dim=4)
+    paths = sample_paths(model, 3, 600)
+    X = points(4, 4).requires_grad_()
+    values = paths(X)
+    own, gradient = paths.own(X.expand(3, 3, 4, 4), gradient=True)
+    torch.testing.assert_close(own, values.detach(), rtol=0, atol=1e-10)
+    for p, m in itertools.product(range(3), range(3)):
+        (expected,) = torch.autograd.grad(values[p, m].sum(), X, retain_graph=True)
+        torch.testing.assert_close(gradient[p, m], expected, rtol=0, atol=1e-8)
+    few = additive_ensemble(2, n=6, dim=4)
+    drawn = sample_paths(few, 4000, 1024)(X.detach())
+    mean, covariance = few.joint(X.detach())
+    spread = covariance.diagonal(dim1=-2, dim2=-1).sqrt()
+    # Standard errors of 4000 draws, and the 2 % or so that 512 frequencies are off.
+    assert ((drawn.mean(dim=0) - mean) / spread).abs().max() < 5.0 / math.sqrt(4000)
+    assert (drawn.std(dim=0) / spread - 1.0).abs().max() < 5.0 / math.sqrt(8000) + 0.04
+
+
+def test_paths_under_warped_inputs_are_those_of_each_set():
+    model = warped_ensemble(3)
+    with pytest.raises(InputError, match=r"set by set: take those of model.unwarped\(m\)"):
+        sample_paths(model)
+    with pytest.raises(InputError, match="Only a model with warped inputs"):
+        random_ensemble(1).unwarped(0)
+    X = points(5, 2)
+    warped = model.kernel.warp(X)
+    for m in range(model.num_sets):
+        one = model.unwarped(m)
+        for ours, whole in zip(one.joint(warped[m]), model.joint(X), strict=True):
+            torch.testing.assert_close(ours[0], whole[m], rtol=1e-9, atol=1e-9)
 
 
 def test_large_batches_are_sliced(monkeypatch):

@@ -1,0 +1,131 @@
+"""Inputs warped by Kumaraswamy's distribution function, w(x) = 1 − (1 − x^c₁)^c₀, each set in its own way.
+
+Snoek, Swersky, Zemel, Adams. Input warping for Bayesian optimization of non-stationary functions. ICML 2014.
+Cowen-Rivers et al. HEBO: pushing the limits of sample-efficient hyperparameter optimisation. JAIR 2022.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scorebo.errors import InputError
+from scorebo.gp.kernels import Kernel
+
+# Inputs are first moved this much into the box, as BoTorch does: at 0 and 1 itself a warping may be infinitely steep.
+MARGIN = 1e-7
+# By how much rounding may put an input outside of the box.
+OUTSIDE = 1e-9
+
+
+def inside(X: np.ndarray) -> np.ndarray:
+    """Inputs of the unit box moved into it by the margin; others are refused."""
+    if X.size and not (X.min() >= -OUTSIDE and X.max() <= 1.0 + OUTSIDE):
+        raise InputError(f"Warped inputs lie in the unit box, got values from {X.min():g} to {X.max():g}.")
+    return MARGIN + (1.0 - 2.0 * MARGIN) * np.clip(X, 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Warped(Kernel):
+    """The base's covariance of warped points: k_m(x, x') = base(w_m(x), w_m(x')).
+
+    Args:
+        base: a stationary kernel.
+        concentration0: c₀, `M x D`.
+        concentration1: c₁, `M x D`.
+    """
+
+    name: ClassVar[str] = "warped"
+    base: Kernel
+    concentration0: Tensor
+    concentration1: Tensor
+
+    def __post_init__(self) -> None:
+        for name in ("concentration0", "concentration1"):
+            values = getattr(self, name)
+            if values.ndim != 2 or not bool(((values > 0) & values.isfinite()).all()):
+                raise InputError(f"{name} must be M x D and positive, got {values!r}.")
+        if self.concentration0.shape != self.concentration1.shape:
+            raise InputError("concentration0 and concentration1 must have one value each for every set and input.")
+
+    @property
+    def compiled(self) -> int | None:  # type: ignore[override]
+        """The base's code."""
+        return self.base.compiled
+
+    def check_sets(self, num_sets: int, dim: int) -> None:
+        if self.concentration0.shape != (num_sets, dim):
+            raise InputError(
+                f"Concentrations of {tuple(self.concentration0.shape)} do not fit {num_sets} sets of {dim} "
+                "lengthscales."
+            )
+
+    def of_set(self, m: int) -> Warped:
+        return Warped(self.base, self.concentration0[m : m + 1], self.concentration1[m : m + 1])
+
+    def structure(self) -> dict[str, list[list[float]]]:
+        return {name: getattr(self, name).tolist() for name in ("concentration0", "concentration1")}
+
+    def correlation(self, squared_distance: Tensor) -> Tensor:
+        return self.base.correlation(squared_distance)
+
+    def warp(self, X: Tensor) -> Tensor:
+        """Points `batch x n x D` as each set sees them, `batch x M x n x D`; differentiable."""
+        return self.warp_own(X.unsqueeze(-3))
+
+    def warp_own(self, X: Tensor) -> Tensor:
+        """Points of each set's own, `... x M x n x D`, warped."""
+        first, second = self.concentration0.unsqueeze(-2), self.concentration1.unsqueeze(-2)
+        moved = MARGIN + (1.0 - 2.0 * MARGIN) * X.clamp(0.0, 1.0)
+        return -torch.expm1(first * torch.log1p(-(second * moved.log()).exp()))
+
+    def unwarp(self, U: Tensor) -> Tensor:
+        """Inverse of `warp_own`; what is outside of its range goes to the nearer end."""
+        first, second = self.concentration0.unsqueeze(-2), self.concentration1.unsqueeze(-2)
+        power = -torch.expm1(torch.log1p(-U.clamp(0.0, 1.0)) / first)
+        moved = (power.log() / second).exp()
+        return ((moved - MARGIN) / (1.0 - 2.0 * MARGIN)).clamp(0.0, 1.0)
+
+    def _slope(self, X: Tensor, warped: Tensor) -> Tensor:
+        """dw/dx at points `batch x n x D` warped to `batch x M x n x D`."""
+        first, second = self.concentration0.unsqueeze(-2), self.concentration1.unsqueeze(-2)
+        moved = MARGIN + (1.0 - 2.0 * MARGIN) * X.clamp(0.0, 1.0).unsqueeze(-3)
+        log_rest = torch.log1p(-warped) * ((first - 1.0) / first)  # of (1 − x^c₁)^(c₀ − 1)
+        slope = first * second * ((second - 1.0) * moved.log() + log_rest).exp()
+        return (1.0 - 2.0 * MARGIN) * slope * ((X >= 0.0) & (X <= 1.0)).unsqueeze(-3)
+
+    def _scaled(self, X: Tensor, lengthscale: Tensor) -> Tensor:
+        """Warped points in lengthscales: with them every set is a batch of one set of the base with lengthscale 1."""
+        self.check_sets(*lengthscale.shape)
+        return self.warp(X) / lengthscale.unsqueeze(-2)
+
+    def __call__(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
+        one = torch.ones(1, dtype=torch.float64)
+        Z1, Z2 = self._scaled(X1, lengthscale), self._scaled(X2, lengthscale)
+        # What is shared by all batches is not by all sets, which are batches here.
+        Z2 = Z2.expand(*Z1.shape[:-2], *Z2.shape[-2:])
+        correlation = self.base(Z1, Z2, one.expand(1, X1.shape[-1]), one).squeeze(-3)
+        return outputscale[:, None, None] * correlation
+
+    def combine(self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
+        return (self(X, centres, lengthscale, outputscale) @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
+
+    def paired(self, X: Tensor, Z: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
+        own = self.warp_own(Z.unsqueeze(-2))  # N x M x 1 x D
+        return self.base.paired(self.warp(X), own.squeeze(-2), lengthscale, outputscale)
+
+    def fill_upper_triangle(self, X: Tensor, lengthscale: Tensor, outputscale: Tensor, result: np.ndarray) -> None:
+        self.base.fill_upper_triangle(self.warp(X)[0], lengthscale, outputscale, result)
+
+    def pull(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
+        warped = self.warp(X1)
+        Z1, Z2 = warped / lengthscale.unsqueeze(-2), self._scaled(X2, lengthscale)
+        Z2 = Z2.expand(*Z1.shape[:-2], *Z2.shape[-2:])
+        one = torch.ones(1, dtype=torch.float64)
+        own = (outputscale[:, None, None] * weight).unsqueeze(-3)
+        by_Z1 = self.base.pull(Z1, Z2, one.expand(1, X1.shape[-1]), one, own)
+        return (by_Z1 / lengthscale.unsqueeze(-2) * self._slope(X1, warped)).sum(dim=-3)

@@ -1,0 +1,101 @@
+"""Partitions of the inputs drawn by Metropolis and Hastings' algorithm, each with the maximum of its own posterior.
+
+Gardner, Guo, Weinberger, Garnett, Grosse. Discovering and exploiting additive structure for Bayesian optimization.
+AISTATS 2017.
+
+A state is a label vector; its target is the marginal likelihood at the hyperparameters that maximise the posterior
+given the partition. These are a function of data and partition alone, whichever way the chain came, so that a
+partition that comes up again is not fitted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from scorebo.gp import LogDensity, Surrogate
+from scorebo.gp.partitions import Labels, Partitions, canonical
+from scorebo.inference import maximum
+
+# Where the climbs to a maximum begin: lengthscale, and the share of noise in the variance of the outputs ᵒ.
+STARTS = ((0.5, 0.1), (0.2, 0.5))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Hyperparameters of a partition: θ `dim`, and the log marginal likelihood there."""
+
+    theta: np.ndarray
+    log_likelihood: float
+
+
+class PartitionFits:
+    """The fit of every partition of the same data, made when it is first asked for.
+
+    Args:
+        X: `n x D`.
+        y: `n`.
+        surrogate: kernel of a group and beliefs.
+    """
+
+    def __init__(self, X: np.ndarray, y: np.ndarray, surrogate: Surrogate) -> None:
+        self._data = (X, y, surrogate)
+        self._fitted: dict[Labels, Fitted] = {}
+        self.evaluations = 0
+
+    def __call__(self, labels: Labels) -> Fitted:
+        key = canonical(labels)
+        if key not in self._fitted:
+            self._fitted[key] = self._fit(key)
+        return self._fitted[key]
+
+    def __len__(self) -> int:
+        return len(self._fitted)
+
+    def density(self, labels: Labels) -> LogDensity:
+        """The posterior of the hyperparameters given a partition; the noise is bounded instead of raised by a floor."""
+        X, y, surrogate = self._data
+        return LogDensity(X, y, surrogate, of_logarithms=False, noise_floor=0.0, labels=np.array(labels))
+
+    def _fit(self, labels: Labels) -> Fitted:
+        _, y, surrogate = self._data
+        density = self.density(labels)
+        starts = np.stack([_start(density, float(y.var()), len(set(labels)), *start) for start in STARTS])
+        theta = maximum.climb(density, starts, noise_minimum=surrogate.noise_minimum)
+        self.evaluations += density.evaluations
+        return Fitted(theta, density.log_likelihood(theta))
+
+
+def _start(density: LogDensity, variance: float, groups: int, lengthscale: float, share: float) -> np.ndarray:
+    """θ with this lengthscale in every dimension and the outputs' variance shared out between noise and groups."""
+    dim = density.dim_inputs
+    parameters = np.append(np.full(dim, lengthscale), [variance * (1.0 - share) / groups, variance * share])
+    logarithms = np.append(np.log(parameters), 0.0)
+    return np.array([logarithms[coordinate.first] / coordinate.weight for coordinate in density.coordinates])
+
+
+@dataclass(frozen=True)
+class Walk:
+    """States of a chain after each step, and the share of proposals that were accepted."""
+
+    states: list[Labels]
+    acceptance: float
+
+
+def walk(
+    log_target: Callable[[Labels], float], partitions: Partitions, start: Labels, steps: int, rng: np.random.Generator
+) -> Walk:
+    """Propose and accept or reject `steps` times; a rejected proposal leaves the state as it is."""
+    state, height = start, log_target(start)
+    states, accepted = [], 0
+    for _ in range(steps):
+        proposed = partitions.propose(state, rng)
+        new_height = log_target(proposed)
+        log_ratio = new_height - height + partitions.log_correction(state, proposed)
+        if np.log1p(-rng.random()) < log_ratio:
+            state, height = proposed, new_height
+            accepted += 1
+        states.append(state)
+    return Walk(states, accepted / steps)
