@@ -8,6 +8,7 @@ that of any other.
 from __future__ import annotations
 
 import os
+import pickle
 import queue
 import signal
 import sys
@@ -23,25 +24,22 @@ def main() -> None:
     """Serve until the parent closes the line, or dies."""
     line = Connection(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-    inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     # Read beside the solver, so that a child that is at work ends with its parent too.
     threading.Thread(target=_read, args=(line, inbox), daemon=True).start()
-    make, arguments, memory = inbox.get()
+    make, arguments, memory = pickle.loads(inbox.get())  # in this thread, since it imports the solver's modules
     _limit_memory(memory)
     solve = _answer(line, "ready", make, **arguments)
     while solve is not None:
-        _answer(line, "values", solve, inbox.get())
+        _answer(line, "values", solve, pickle.loads(inbox.get()))
 
 
-def _read(line: Connection, inbox: queue.SimpleQueue[Any]) -> None:
+def _read(line: Connection, inbox: queue.SimpleQueue[bytes]) -> None:
     try:
         while True:
-            inbox.put(line.recv())
+            inbox.put(line.recv_bytes())
     except (EOFError, OSError):
         os._exit(0)
-    except BaseException as error:  # what was sent cannot be unpickled here
-        line.send(("error", f"{type(error).__name__}: {error}"))
-        os._exit(1)
 
 
 def _answer(line: Connection, kind: str, function: Callable[..., Any], *points: Any, **arguments: Any) -> Any:
