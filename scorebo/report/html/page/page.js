@@ -150,7 +150,7 @@
           { x: "x", y: "y", r: 3.4, symbol: symbolOf(figure.series[line.s].symbol), fill: colour, stroke: "var(--card)", strokeWidth: 0.7 });
       }),
       Plot.dot(finite, Plot.pointer({ x: "x", y: "y", r: 4.5, stroke: "colour", fill: "var(--card)", strokeWidth: 2, maxRadius: 60 })),
-      Plot.tip(finite, Plot.pointer({ x: "x", y: (p) => Math.min(Math.max(p.y, domain[0]), domain[1]), maxRadius: 60, title: (p) => [
+      Plot.tip(finite, Plot.pointer({ lineWidth: 40, x: "x", y: (p) => Math.min(Math.max(p.y, domain[0]), domain[1]), maxRadius: 60, title: (p) => [
         figure.series[p.line.s].label || panel.title, `${panel.x}: ${shown(p.x)}`,
         `${labelOf(panel, state) || "Value"}: ${shown(p.y)}${spread(panel, p.line, p, state)}`,
         ...(p.line.n === undefined ? [] : [`${runsAt(p.line, p.k)} run${runsAt(p.line, p.k) === 1 ? "" : "s"}`])].join("\n") })),
