@@ -19,14 +19,10 @@ from scorebo.threads import limit_threads
 
 limit_threads(1)
 
+import numpy as np  # noqa: E402
 import torch  # noqa: E402
-from botorch.acquisition.utils import get_optimal_samples  # noqa: E402
-from botorch.fit import fit_fully_bayesian_model_nuts  # noqa: E402
-from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP  # noqa: E402
-from botorch.optim import optimize_acqf  # noqa: E402
-from botorch_community.acquisition.scorebo import qSelfCorrectingBayesianOptimization  # noqa: E402
-from saas_speed import sparse_data  # noqa: E402
 
+from benchmarks.active_learning import Hartmann6  # noqa: E402
 from scorebo.acquisition import SCoreBO, maximize  # noqa: E402
 from scorebo.box import unit_box  # noqa: E402
 from scorebo.inference import fit_gp  # noqa: E402
@@ -57,6 +53,14 @@ def main() -> None:
         print(f"| {name} | {' | '.join(cells)} |")
 
 
+def sparse_data(n: int, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Random points `n x D` and standardised outputs `n x 1` that depend on the first six coordinates."""
+    rng = np.random.default_rng([n, dim])
+    X = torch.from_numpy(rng.random((n, dim)))
+    y = 0.1 * torch.from_numpy(rng.standard_normal(n)) - Hartmann6.wells(X[:, :6])
+    return X, ((y - y.mean()) / y.std())[:, None]
+
+
 def ours(X: torch.Tensor, Y: torch.Tensor, warmup: int = WARMUP, features: int = 2048) -> list[float]:
     """Seconds of the phases of this project."""
     box = unit_box(X.shape[1])
@@ -71,7 +75,13 @@ def ours(X: torch.Tensor, Y: torch.Tensor, warmup: int = WARMUP, features: int =
 
 
 def botorch(X: torch.Tensor, Y: torch.Tensor) -> list[float]:
-    """Seconds of the phases of BoTorch and botorch_community."""
+    """Seconds of the phases of BoTorch and botorch_community, loaded only now: their memory is not this project's."""
+    from botorch.acquisition.utils import get_optimal_samples
+    from botorch.fit import fit_fully_bayesian_model_nuts
+    from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
+    from botorch.optim import optimize_acqf
+    from botorch_community.acquisition.scorebo import qSelfCorrectingBayesianOptimization
+
     box = unit_box(X.shape[1])
     moments = [time.process_time()]
     model = SaasFullyBayesianSingleTaskGP(X, Y)

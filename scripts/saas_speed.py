@@ -23,8 +23,8 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from botorch.fit import fit_fully_bayesian_model_nuts  # noqa: E402
 from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP  # noqa: E402
+from saas_iteration import sparse_data  # noqa: E402
 
-from benchmarks.active_learning import Hartmann6  # noqa: E402
 from scorebo.config import as_dict, compose, sampler_settings  # noqa: E402
 from scorebo.inference import fit_gp  # noqa: E402
 from scorebo.inference.diagnostics import bulk_ess  # noqa: E402
@@ -66,14 +66,6 @@ def main() -> None:
             row += ["–", "–", "–", f"{own.ess:.0f}", "–", f"{own.ess / own.seconds:.1f}", "–", "–"]
         print(f"| {' | '.join(row)} |", flush=True)
     print(f"\nLargest memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB, BoTorch's included.")
-
-
-def sparse_data(n: int, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Random points `n x D` and standardised outputs `n x 1` that depend on the first six coordinates."""
-    rng = np.random.default_rng([n, dim])
-    X = torch.from_numpy(rng.random((n, dim)))
-    y = 0.1 * torch.from_numpy(rng.standard_normal(n)) - Hartmann6.wells(X[:, :6])
-    return X, ((y - y.mean()) / y.std())[:, None]
 
 
 def ours(X: torch.Tensor, Y: torch.Tensor, seed: int) -> Outcome:

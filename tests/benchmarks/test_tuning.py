@@ -127,7 +127,9 @@ class PD1Task(RealTask):
                 "epoch": float(epoch),
             }
             expected.append(1 - min(max(float(model.predict(pd.DataFrame([row]))[0]), 0.0), 1.0))
-            assert task.configuration(torch.tensor(x)) == pytest.approx({name: row[name] for name in NAMES}, rel=1e-9)
+            assert task.configuration(torch.tensor(x, dtype=torch.float64)) == pytest.approx(
+                {name: row[name] for name in NAMES}, rel=1e-9
+            )
         assert task.evaluate_true(X).tolist() == pytest.approx(expected, abs=1e-6)
         assert min(expected) == 0.0  # an error above 1 is clipped
 
@@ -214,11 +216,13 @@ class TestLCBench(RealTask):
         torch.testing.assert_close(task.evaluate_true(X.flip(0)), together.flip(0), rtol=1e-5, atol=1e-5)
         assert task.evaluate_true(X[:0]).shape == (0,)
 
-    def test_values_span_the_specifications_range(self, task):
-        """Between learning rates of 1e-4 and 0.1 val_accuracy goes from 31.8 to 79.6 per cent."""
+    def test_accuracy_in_per_cent_rises_with_the_learning_rate(self, task):
+        """Published without the other parameters: from 31.8 at 1e-4 to 79.6 at 0.1; at their centres by as much."""
         X = torch.full((2, 7), 0.5, dtype=torch.float64)
         X[:, 1] = torch.tensor([0.0, 1.0])
-        values = task.evaluate_true(torch.cat([X, uniform(task, 500)]))
+        low, high = task.evaluate_true(X)
+        assert 40.0 < high - low < 60.0
+        values = task.evaluate_true(uniform(task, 500))
         assert (values > 0.0).all()
         assert (values < 100.0).all()
 

@@ -9,7 +9,7 @@ from scorebo.launch.cluster import Cluster
 from scorebo.launch.status import survey
 from scorebo.launch.sweep import Sweep
 
-SQUEUE = "7_0 RUNNING\n7_1 PENDING\n7_2 FAILED\n7_8 COMPLETING\n"
+SQUEUE = "7_0|RUNNING|None\n7_1|PENDING|JobHeldUser\n7_2|FAILED|NonZeroExitCode\n7_8|COMPLETING|None\n"
 SACCT = """7_0|RUNNING|0:0
 7_2|FAILED|9:0
 7_2.batch|FAILED|9:0
@@ -45,15 +45,17 @@ def test_states_and_reasons(sweep, monkeypatch):
     answer(monkeypatch, SQUEUE, SACCT)
     state = survey(sweep.results)
     found = {run.index: (run.state, run.reason) for run in state.runs}
-    assert [found[index][0] for index in (0, 1, 8, 9)] == ["queued"] * 4
+    assert [found[index][0] for index in (0, 1, 8)] == ["queued"] * 3
     assert found[2] == ("failed", "its job failed (job 7_2: FAILED, killed by signal 9)")
     assert found[3][1].startswith("out of memory: raise launcher.memory_gb")
     assert found[4][1].startswith("time limit reached (job 7_4: TIMEOUT")
     assert found[5] == ("failed", "its job ended without finishing it (job 7_5: COMPLETED)")
     assert found[6][1].startswith("cancelled")
     assert found[7] == ("lost", "SLURM knows nothing of job 7_7 any more")
+    assert found[9][0] == "lost"
+    assert found[9][1].startswith("SLURM's controller has forgotten job 7_9, which for its accounting is ")
     assert found[10] == ("lost", "it was never submitted: the submission was interrupted")
-    assert state.notes == []
+    assert state.notes == ["Job 7_1 is held (JobHeldUser): SLURM starts it only after `scontrol release 7_1`."]
 
 
 def test_without_an_answer_nothing_is_called_lost(sweep, monkeypatch):
