@@ -46,7 +46,8 @@ class Run:
         task: Benchmark = instantiate("benchmark", config["benchmark"], expected=Benchmark)
         self.benchmark = task.for_seed(self.seed)
         self.surrogate = load_model(config["model"])
-        self.strategy = build_strategy(config["acquisition"], config["optimizer"])
+        self.optimizer = config["optimizer"]
+        self.strategy = build_strategy(config["acquisition"], self.optimizer)
         self.design = self.benchmark.initial_design(self.seed)
         # What the sampler hands on from one iteration to the next; stays empty for those that start anew.
         self.carry = Carry()
@@ -76,7 +77,9 @@ class Run:
             model, scaling = self.fit(iteration, X, y)
         with _timed(seconds, "metrics"):
             quality = metrics.evaluate(model, self.benchmark, scaling, self.seed, iteration)
-            progress = optimisation_metrics(model, self.benchmark, scaling, X, y, f, self.seed, iteration)
+            progress = optimisation_metrics(
+                model, self.benchmark, scaling, X, y, f, self.seed, iteration, self.optimizer
+            )
         closing = iteration > self.benchmark.total
         observed: Record = {"x": None, "y": None, "f": None}
         value, fallbacks = None, 0

@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 import torch
-from scipy.stats import yeojohnson_normmax
 from torch import Tensor
 
 from scorebo.errors import InputError
@@ -24,6 +23,8 @@ def most_likely_power(y: Tensor) -> float:
     Raises:
         InputError: outputs that this power makes infinite, or all the same.
     """
+    from scipy.stats import yeojohnson_normmax  # half a second, which runs of other models need not spend
+
     with np.errstate(all="ignore"):  # what overflows on the way is judged by what comes out
         try:
             power = float(yeojohnson_normmax(y.numpy()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -66,6 +67,7 @@ def optimisation_metrics(
     f: Tensor,
     seed: int,
     iteration: int,
+    optimizer: Mapping[str, Any] | None = None,
 ) -> OptimisationMetrics:
     """Judge what the model recommends and what the run has seen.
 
@@ -78,6 +80,7 @@ def optimisation_metrics(
         f: `n`, their noiseless values.
         seed: the run's seed.
         iteration: the iteration; with the seed and the task's name it seeds the search.
+        optimizer: settings of `maximize` other than its own, as for acquisitions.
     """
     mixture_mean = MixtureMean(model)
     queried = scaling.to_unit(X).clamp(0.0, 1.0)
@@ -89,6 +92,7 @@ def optimisation_metrics(
         unit_box(benchmark.dim),
         seed=derive(benchmark.name, seed, "recommendation", iteration),
         around=queried[best_queried],
+        **(optimizer or {}),
     )
     # The search starts next to the points queried, not at them.
     best = found[0] if height > means[best_queried] else queried[best_queried]

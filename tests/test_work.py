@@ -13,11 +13,11 @@ from scorebo.loop import Run
 # Gradient evaluations of the chain, batches in a row and points of both ascents (acquisition and mixture mean), as
 # measured; rounding differs from machine to machine, and chains with it, so a quarter more is allowed.
 MEASURED = {
-    ("gramacy2", "sal_hr"): (4633, 30, 283),
-    ("branin", "scorebo_hr"): (5566, 15, 168),
-    ("branin", "jes"): (5566, 16, 175),
-    ("branin", "mes"): (5566, 17, 181),
-    ("branin", "nei"): (5566, 19, 178),
+    ("gramacy2", "sal_hr"): (4857, 30, 283),
+    ("branin", "scorebo_hr"): (5566, 20, 180),
+    ("branin", "jes"): (5566, 21, 180),
+    ("branin", "mes"): (5566, 27, 185),
+    ("branin", "nei"): (5566, 23, 201),
 }
 FACTORISATIONS = ("cholesky", "cholesky_ex", "inv", "inv_ex", "eigh", "svd")
 

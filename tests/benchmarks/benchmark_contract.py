@@ -69,7 +69,7 @@ class BenchmarkContract:
         assert task.evaluate_true(X[:0]).shape == (0,)
 
     def test_leaves_its_input_alone(self, task):
-        X = uniform(task, 5)
+        X = uniform(task, min(5, self.num_points))
         before = X.clone()
         task.evaluate_true(X)
         assert torch.equal(X, before)

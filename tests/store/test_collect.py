@@ -17,7 +17,8 @@ from scorebo.store.sealed import seal
 COLUMNS = [
     *("benchmark", "model", "acquisition", "seed", "iteration", "kind", "num_observations", "x", "y", "f"),
     *("negative_mll", "nlpd", "rmse", "inference_regret", "in_sample_inference_regret", "simple_regret"),
-    *("best_observed", "inference_value", "optimum_violation", "acquisition_value"),
+    *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
+    *("decomposition_error", "acquisition_value"),
     *("seconds_fit", "seconds_metrics", "seconds_acquisition", "seconds_evaluate"),
     *("mcmc_divergences", "mcmc_rhat", "mcmc_sampler", "finished", "run_id", "run"),
 ]
