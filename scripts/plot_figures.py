@@ -6,6 +6,8 @@ Results are collected once. What cannot be drawn yet is named with the reason.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
 import sys
 import time
 from pathlib import Path
@@ -24,6 +26,7 @@ def main() -> int:
     parser.add_argument("--format", choices=("pdf", "png", "svg"), default="pdf")
     parser.add_argument("--scale", help="smoke, small or paper; by default for each figure the one with most runs")
     parser.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="figures drawn at a time")
     parser.add_argument("figures", nargs="*", metavar="ID", help="these alone")
     options = parser.parse_args()
     began, drawn = time.perf_counter(), 0
@@ -32,18 +35,39 @@ def main() -> int:
         evidence = Evidence(options.results, options.scale)
     except InputError as error:
         print(f"no results: {error}", file=sys.stderr)
-    for name in options.figures or FIGURES:
-        try:
-            if name in FIGURES and FIGURES[name].source != "fits" and evidence is None:
-                continue
-            what = _draw(name, evidence, options)
-        except InputError as error:
-            print(f"{name}: not drawn. {str(error).partition('. ')[0]}.", file=sys.stderr)
-            continue
-        drawn += 1
-        print(f"{name}: {what}", flush=True)
-    print(f"{drawn} of {len(options.figures or FIGURES)} figures in {time.perf_counter() - began:.0f} s: {options.out}")
+    names = options.figures or list(FIGURES)
+    # Forked, so that the processes share what was collected.
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(min(options.workers, len(names)), _Task.share, (evidence, options)) as pool:
+        for name, what, problem in pool.imap(_Task.draw, names):
+            drawn += what is not None
+            if what is not None:
+                print(f"{name}: {what}", flush=True)
+            elif problem is not None:
+                print(f"{name}: not drawn. {problem}.", file=sys.stderr)
+    print(f"{drawn} of {len(names)} figures in {time.perf_counter() - began:.0f} s: {options.out}")
     return 0 if drawn else 1
+
+
+class _Task:
+    """What a process draws from: set once in each, instead of being sent with every figure."""
+
+    evidence: Evidence | None
+    options: argparse.Namespace
+
+    @classmethod
+    def share(cls, evidence: Evidence | None, options: argparse.Namespace) -> None:
+        cls.evidence, cls.options = evidence, options
+
+    @classmethod
+    def draw(cls, name: str) -> tuple[str, str | None, str | None]:
+        """The figure's name, what it was drawn from, and why it could not be."""
+        if name in FIGURES and FIGURES[name].source != "fits" and cls.evidence is None:
+            return name, None, None
+        try:
+            return name, _draw(name, cls.evidence, cls.options), None
+        except InputError as error:
+            return name, None, str(error).partition(". ")[0]
 
 
 def _draw(name: str, evidence: Evidence | None, options: argparse.Namespace) -> str:
