@@ -198,7 +198,7 @@ def draw(table: pd.DataFrame, file: Path) -> None:
             panel.plot(given_up[axis], given_up["seconds"], marker="^", markerfacecolor="none", ls="", color=colour)
         fixed = f"D = {FIXED_DIMENSION}" if axis == "n" else f"n = {FIXED_SIZE}"
         panel.set(title=f"{kind} iteration, {fixed}", xscale="log", yscale="log")
-        panel.set_xticks(sorted(set(along(table, kind, IMPLEMENTATIONS[0], axis)[axis])))
+        panel.set_xticks(SIZES if axis == "n" else DIMENSIONS)
         panel.xaxis.set_major_formatter("{x:g}")
         panel.minorticks_off()
     for panel, label in zip(panels[1], ("observations n", "dimensions D"), strict=True):
