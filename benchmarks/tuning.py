@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks import spaces
 from benchmarks.outside.process import Solve
 from benchmarks.outside.task import OutsideTask
 from benchmarks.solvers import lcbench, pd1
-from benchmarks.spaces import decode, parameters
 from scorebo.data.check import required
 from scorebo.errors import InputError, check_integer
 
@@ -33,18 +33,15 @@ class _Surrogate(OutsideTask):
     points_per_request = 4096
 
     def __init__(self, *, parameters: Mapping[str, Mapping[str, Any]], epoch: int, **options: Any) -> None:
-        self.space = _space(parameters)
+        self.space = spaces.parameters(parameters)
         self.epoch = check_integer("epoch", epoch, 1)
         self.bounds = torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, len(self.space))
         super().__init__(**options)
 
     def configuration(self, x: Tensor) -> dict[str, float]:
         """The hyperparameters at a point of the unit box (`D`) by name, in their own units."""
-        values = decode(self.space, torch.as_tensor(x, dtype=torch.float64).reshape(1, -1).numpy())[0]
+        values = spaces.decode(self.space, torch.as_tensor(x, dtype=torch.float64).reshape(1, -1).numpy())[0]
         return {p.name: int(v) if p.integer else float(v) for p, v in zip(self.space, values, strict=True)}
-
-
-_space = parameters  # under another name where `parameters` is an argument
 
 
 class PD1(_Surrogate):

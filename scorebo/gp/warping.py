@@ -80,8 +80,7 @@ class Warped(Kernel):
     def warp_own(self, X: Tensor) -> Tensor:
         """Points of each set's own, `... x M x n x D`, warped."""
         first, second = self.concentration0.unsqueeze(-2), self.concentration1.unsqueeze(-2)
-        moved = MARGIN + (1.0 - 2.0 * MARGIN) * X.clamp(0.0, 1.0)
-        return -torch.expm1(first * torch.log1p(-(second * moved.log()).exp()))
+        return -torch.expm1(first * torch.log1p(-(second * _moved(X).log()).exp()))
 
     def unwarp(self, U: Tensor) -> Tensor:
         """Inverse of `warp_own`; what is outside of its range goes to the nearer end."""
@@ -93,22 +92,23 @@ class Warped(Kernel):
     def _slope(self, X: Tensor, warped: Tensor) -> Tensor:
         """dw/dx at points `batch x n x D` warped to `batch x M x n x D`."""
         first, second = self.concentration0.unsqueeze(-2), self.concentration1.unsqueeze(-2)
-        moved = MARGIN + (1.0 - 2.0 * MARGIN) * X.clamp(0.0, 1.0).unsqueeze(-3)
         log_rest = torch.log1p(-warped) * ((first - 1.0) / first)  # of (1 − x^c₁)^(c₀ − 1)
-        slope = first * second * ((second - 1.0) * moved.log() + log_rest).exp()
+        slope = first * second * ((second - 1.0) * _moved(X).unsqueeze(-3).log() + log_rest).exp()
         return (1.0 - 2.0 * MARGIN) * slope * ((X >= 0.0) & (X <= 1.0)).unsqueeze(-3)
 
-    def _scaled(self, X: Tensor, lengthscale: Tensor) -> Tensor:
-        """Warped points in lengthscales: with them every set is a batch of one set of the base with lengthscale 1."""
+    def _of_base(self, warped: Tensor, X2: Tensor, lengthscale: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What the base is asked for X1, already warped, and X2: points, lengthscale and outputscale.
+
+        In lengthscales every set is a batch of one set of the base with lengthscale and outputscale 1.
+        """
         self.check_sets(*lengthscale.shape)
-        return self.warp(X) / lengthscale.unsqueeze(-2)
+        Z1, Z2 = warped / lengthscale.unsqueeze(-2), self.warp(X2) / lengthscale.unsqueeze(-2)
+        one = torch.ones(1, dtype=torch.float64)
+        # What is shared by all batches is not by all sets, which are batches here.
+        return Z1, Z2.expand(*Z1.shape[:-2], *Z2.shape[-2:]), one.expand(1, X2.shape[-1]), one
 
     def __call__(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
-        one = torch.ones(1, dtype=torch.float64)
-        Z1, Z2 = self._scaled(X1, lengthscale), self._scaled(X2, lengthscale)
-        # What is shared by all batches is not by all sets, which are batches here.
-        Z2 = Z2.expand(*Z1.shape[:-2], *Z2.shape[-2:])
-        correlation = self.base(Z1, Z2, one.expand(1, X1.shape[-1]), one).squeeze(-3)
+        correlation = self.base(*self._of_base(self.warp(X1), X2, lengthscale)).squeeze(-3)
         return outputscale[:, None, None] * correlation
 
     def combine(self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
@@ -123,9 +123,11 @@ class Warped(Kernel):
 
     def pull(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
         warped = self.warp(X1)
-        Z1, Z2 = warped / lengthscale.unsqueeze(-2), self._scaled(X2, lengthscale)
-        Z2 = Z2.expand(*Z1.shape[:-2], *Z2.shape[-2:])
-        one = torch.ones(1, dtype=torch.float64)
         own = (outputscale[:, None, None] * weight).unsqueeze(-3)
-        by_Z1 = self.base.pull(Z1, Z2, one.expand(1, X1.shape[-1]), one, own)
+        by_Z1 = self.base.pull(*self._of_base(warped, X2, lengthscale), own)
         return (by_Z1 / lengthscale.unsqueeze(-2) * self._slope(X1, warped)).sum(dim=-3)
+
+
+def _moved(X: Tensor) -> Tensor:
+    """As `inside`, differentiable, and without refusing anything."""
+    return MARGIN + (1.0 - 2.0 * MARGIN) * X.clamp(0.0, 1.0)

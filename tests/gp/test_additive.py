@@ -2,10 +2,11 @@
 
 import math
 import pickle
+from functools import partial
 
-import numpy as np
 import pytest
 import torch
+from composed_kernels import check_combination, check_pairs, check_triangle
 
 from scorebo.errors import InputError
 from scorebo.gp import RBF, Additive, FullyBayesianGP, Matern52
@@ -49,17 +50,10 @@ def test_is_the_sum_over_groups(kernel):
 
 
 def test_combination_triangle_and_pairs_are_those_of_the_sum(kernel):
-    X, centres, weight = points(6), points(9), torch.randn(2, 9, dtype=torch.float64)
-    covariance = by_definition(kernel, X, centres)
-    combined = kernel.combine(X, centres, LENGTHSCALE, OUTPUTSCALE, weight)
-    torch.testing.assert_close(combined, torch.einsum("mbn,mn->b", covariance, weight), rtol=1e-11, atol=1e-13)
-    triangle, result = np.triu_indices(6), np.full((6, 6), np.nan)
-    kernel.of_set(1).fill_upper_triangle(X, LENGTHSCALE[1], OUTPUTSCALE[1], result)
-    np.testing.assert_allclose(result[triangle], by_definition(kernel, X, X)[1].numpy()[triangle], rtol=1e-13)
-    Z = points(7, 2)
-    pairs = kernel.paired(X, Z, LENGTHSCALE, OUTPUTSCALE)
-    for m in range(2):
-        torch.testing.assert_close(pairs[:, m], by_definition(kernel, Z[:, m], X)[m], rtol=1e-12, atol=1e-14)
+    definition = partial(by_definition, kernel)
+    check_combination(kernel, points(6), points(9), LENGTHSCALE, OUTPUTSCALE, definition)
+    check_triangle(kernel, points(6), LENGTHSCALE, OUTPUTSCALE, definition, rtol=1e-13)
+    check_pairs(kernel, points(6), points(7, 2), LENGTHSCALE, OUTPUTSCALE, definition, rtol=1e-12, atol=1e-14)
 
 
 def test_prior_variance_counts_the_groups(kernel):
