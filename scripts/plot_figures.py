@@ -11,11 +11,16 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, draw
 from scorebo.report.evidence import Evidence
 from scorebo.report.figures import figure_input
+from scorebo.store import collect
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def main() -> int:
@@ -30,15 +35,15 @@ def main() -> int:
     parser.add_argument("figures", nargs="*", metavar="ID", help="these alone")
     options = parser.parse_args()
     began, drawn = time.perf_counter(), 0
-    evidence = None
+    table = None
     try:
-        evidence = Evidence(options.results, options.scale)
+        table = collect(options.results)
     except InputError as error:
         print(f"no results: {error}", file=sys.stderr)
     names = options.figures or list(FIGURES)
-    # Forked, so that the processes share what was collected.
-    fork = multiprocessing.get_context("fork")
-    with fork.Pool(min(options.workers, len(names)), _Task.share, (evidence, options)) as pool:
+    # Fresh processes, sent what was collected: a fork would copy the locks of the libraries' threads, held or not.
+    spawn = multiprocessing.get_context("spawn")
+    with spawn.Pool(min(options.workers, len(names)), _Task.share, (table, options)) as pool:
         for name, what, problem in pool.imap(_Task.draw, names):
             drawn += what is not None
             if what is not None:
@@ -56,8 +61,9 @@ class _Task:
     options: argparse.Namespace
 
     @classmethod
-    def share(cls, evidence: Evidence | None, options: argparse.Namespace) -> None:
-        cls.evidence, cls.options = evidence, options
+    def share(cls, table: pd.DataFrame | None, options: argparse.Namespace) -> None:
+        cls.evidence = None if table is None else Evidence(options.results, options.scale, table=table)
+        cls.options = options
 
     @classmethod
     def draw(cls, name: str) -> tuple[str, str | None, str | None]:
