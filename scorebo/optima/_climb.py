@@ -44,18 +44,23 @@ def _solve(matrix, rhs, index, size, factor):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(**_options)
-def newton_step(x, gradient, hessian, damping, scale, lower, upper, step):  # type: ignore[no-untyped-def]
+def step_workspace(dim):  # type: ignore[no-untyped-def]
+    """What `newton_step` works in: two matrices, a right-hand side, indices, and which coordinates are fixed."""
+    return (
+        np.empty((dim, dim)), np.empty((dim, dim)), np.empty(dim), np.empty(dim, dtype=np.int64),
+        np.empty(dim, dtype=np.bool_),
+    )  # fmt: skip
+
+
+@numba.njit(**_options)
+def newton_step(x, gradient, hessian, damping, scale, lower, upper, step, work):  # type: ignore[no-untyped-def]
     """Maximise the quadratic model less ½·damping·Σ(step/scale)² over the box, coordinate bounds fixed as they are met.
 
     Returns:
         The damping used: raised where the given one leaves the model unbounded.
     """
     dim = x.shape[0]
-    matrix = np.empty((dim, dim))
-    factor = np.empty((dim, dim))
-    rhs = np.empty(dim)
-    index = np.empty(dim, dtype=np.int64)
-    fixed = np.empty(dim, dtype=np.bool_)
+    matrix, factor, rhs, index, fixed = work
     steepest = 0.0
     for d in range(dim):
         steepest = max(steepest, abs(hessian[d, d]) * scale[d] * scale[d])
@@ -146,13 +151,14 @@ def climb_newton(x, path, scale, lower, upper, unit, best, found, work, accuracy
     gradient, new_gradient = np.empty(dim), np.empty(dim)
     hessian, new_hessian = np.empty((dim, dim)), np.empty((dim, dim))
     step, new_x = np.empty(dim), np.empty(dim)
+    step_work = step_workspace(dim)
     value = evaluate(2, kernel, x, omega, a, b, inputs, precision, beta, mean, gradient, hessian, work)
     count = 1
     damping = 0.0
     while count < most:
         if _slack(x, gradient, scale, lower, upper) <= 1e-3 * np.sqrt(accuracy) * unit:
             break
-        used = newton_step(x, gradient, hessian, damping, scale, lower, upper, step)
+        used = newton_step(x, gradient, hessian, damping, scale, lower, upper, step, step_work)
         longest = 0.0
         for d in range(dim):
             longest = max(longest, abs(step[d]) / scale[d])

@@ -10,7 +10,6 @@ from scorebo.box import check_bounds
 from scorebo.errors import check_integer
 from scorebo.gp import FullyBayesianGP, Warped
 from scorebo.optima import _search
-from scorebo.optima._screen import screen
 from scorebo.optima.paths import PosteriorPaths, sample_paths
 from scorebo.optima.raw import effort, raw_points
 from scorebo.seeds import derive
@@ -27,8 +26,8 @@ def sample_optima(
     bounds: Tensor,
     num_optima: int = 8,
     num_features: int = 2048,
-    raw_samples: int = 1024,
-    restarts: int = 16,
+    raw_samples: int = 1280,
+    restarts: int = 12,
     seed: int = 0,
 ) -> tuple[Tensor, Tensor]:
     """Draw functions from the posterior under every set, and maximise each over the box.
@@ -38,8 +37,8 @@ def sample_optima(
         bounds: `2 x D`, lower and upper, in the model's inputs.
         num_optima: functions drawn from each set, N.
         num_features: Fourier features of a function.
-        raw_samples: points that cover the box, at which the search begins, for functions that are easy to search; more
-            for sets of larger `effort`.
+        raw_samples: points that cover the box, at which the search begins, for functions that are easy to search;
+            times the `effort` for others.
         restarts: most climbs for each such function, times the effort likewise; most are soon given up.
         seed: the result is a function of it; the global random state is neither used nor changed.
 
@@ -77,11 +76,9 @@ def maximise_paths(
     starts = (restarts * effort(model.lengthscale, bounds[1] - bounds[0])).ceil().int().tolist()
     unit = model.prior_variance.sqrt().tolist()
     optimal = np.empty((paths.num_sets, paths.num_paths, paths.dim))
-    nowhere = np.zeros((1, 1, paths.dim))
     for m in range(paths.num_sets):
         single = paths.of_set(m, single=True)
-        tiles = screen(raw.left[m].numpy(), raw.right[m].numpy(), single)
-        values = np.concatenate([tiles, screen(nowhere, raw.further[None].numpy(), single)], axis=1)
+        values = raw.screened(m, single)
         candidates = _highest(values, CANDIDATES + CANDIDATES_PER_START * starts[m])
         tolerance = _single_error(single, np.maximum(abs(lower), abs(upper)))
         scale = np.minimum(paths.lengthscale[m].numpy(), upper - lower)

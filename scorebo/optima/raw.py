@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from scorebo.box import perturbations
 from scorebo.gp import FullyBayesianGP
+from scorebo.optima._screen import screen
 from scorebo.seeds import derive
 
-# Points of a tile: all sums of this many left and right points. Larger tiles are cheaper and cover less evenly.
-LEFT, RIGHT = 8, 32
+# Points of a tile: all sums of this many left and right points, and where it is mirrored as many differences. Larger
+# tiles are cheaper and cover less evenly.
+LEFT, RIGHT, RIGHT_MIRRORED = 8, 32, 16
 # A path has about one hill in each piece of the box of this many lengthscales a side.
 HILL = 1.7
 # Least effort for each dimension (in many dimensions smooth paths too have hills, in the corners), and most.
-EFFORT_PER_DIMENSION = 0.2
-MOST_EFFORT = 9.0
-# Raw points grow with the effort by this fraction of what they are for a set of effort one.
-POINTS_PER_EFFORT = 0.75
+EFFORT_PER_DIMENSION = 0.35
+MOST_EFFORT = 8.0
 # Points are stretched about the centre and clipped: a third of the optimal coordinates lie on a bound, the more the
 # longer the lengthscale. Stretch for a lengthscale of zero, and of the box or more.
 LEAST_STRETCH, MOST_STRETCH = 1.1, 1.7
@@ -32,26 +33,53 @@ AROUND = 0.1
 
 
 @dataclass(frozen=True)
-class RawPoints:
-    """Points left_i + right_j of tiles, of which some sets take more than others, and further points.
+class Tiles:
+    """Points left_i + right_j and, where mirrored, left_i − right_j.
 
-    Every coordinate of a tile is zero in all of its left or in all of its right points, so that a sum is exactly one
-    of the two and within the box.
+    In a coordinate in which right points differ from zero, the left points of the tile are all the same.
 
     Args:
-        left: `T x u x D` for each of the M sets, T its own.
-        right: `T x v x D` for each.
-        further: `E x D`, the same for all sets.
+        left: `T x u x D`.
+        right: `T x v x D`.
+        mirrored: whether the differences belong to it.
     """
 
-    left: list[Tensor]
-    right: list[Tensor]
-    further: Tensor
+    left: Tensor
+    right: Tensor
+    mirrored: bool = False
+
+    @property
+    def points(self) -> Tensor:
+        """`Tuv x D`, or `Tu2v x D` where mirrored: of each left point all sums, then all differences."""
+        right = torch.cat([self.right, -self.right], dim=1) if self.mirrored else self.right
+        return (self.left[:, :, None] + right[:, None]).flatten(0, 2)
+
+    def screened(self, paths: tuple) -> np.ndarray:
+        """Paths of a set, as `screen` wants them, at the points: `N x Tuv`."""
+        return screen(self.left.numpy(), self.right.numpy(), self.mirrored, paths)
+
+
+@dataclass(frozen=True)
+class RawPoints:
+    """Points of tiles, of which some sets have more than others, and further points for all of them.
+
+    Args:
+        tiles: for each of the M sets those around promising points, and those that cover the box.
+        further: `E x D`, a tile of its own for all sets.
+        bounds: `2 x D`, of the box that holds them.
+    """
+
+    tiles: list[tuple[Tiles, Tiles]]
+    further: Tiles
+    bounds: Tensor
 
     def of_set(self, m: int) -> Tensor:
-        """All points of set m, tiles first: `R x D`."""
-        tiles = self.left[m][:, :, None] + self.right[m][:, None]
-        return torch.cat([tiles.flatten(0, 2), self.further])
+        """All points of set m in the order of its tiles, the further ones last: `R x D`."""
+        return _inside(torch.cat([tiles.points for tiles in (*self.tiles[m], self.further)]), self.bounds)
+
+    def screened(self, m: int, paths: tuple) -> np.ndarray:
+        """Paths of set m, as `screen` wants them, at its points: `N x R`."""
+        return np.concatenate([tiles.screened(paths) for tiles in (*self.tiles[m], self.further)], axis=1)
 
 
 def effort(lengthscale: Tensor, width: Tensor) -> Tensor:
@@ -68,40 +96,43 @@ def raw_points(model: FullyBayesianGP, bounds: Tensor, count: int, seed: int) ->
     """Points at which the search begins, all inside the box.
 
     A tile around the best observed, and one around the observed point with the highest posterior mean under each set;
-    at least `count` quasi-random ones over the box, more where a set's `effort` is large; and the observed points.
+    `count` quasi-random ones over the box, times a set's `effort`; and the observed points.
     """
-    lower, width, dim = bounds[0], bounds[1] - bounds[0], bounds.shape[1]
+    width, dim = bounds[1] - bounds[0], bounds.shape[1]
+    centre = 0.5 * (bounds[0] + bounds[1])
     u = LEFT if dim > 1 else 1
-    v = min(RIGHT, -(-count // u))
-    harder = 1.0 + POINTS_PER_EFFORT * (effort(model.lengthscale, width) - 1.0)
-    tiles = (count * harder / (u * v)).ceil().int().tolist()
+    v = min(RIGHT_MIRRORED, -(-count // (2 * u)))
+    own = (count * effort(model.lengthscale, width) / (2 * u * v)).ceil().int().tolist()
     generator = torch.Generator().manual_seed(derive("optima", seed, "raw"))
 
     stretch = LEAST_STRETCH + (MOST_STRETCH - LEAST_STRETCH) * (model.lengthscale / width).clamp_max(1.0)
     if dim > MANY_DIMENSIONS:
         stretch = torch.full_like(stretch, MANY_STRETCH)
-    observed = ((model.train_X - lower) / width).clamp(0.0, 1.0)
+    observed = _inside(model.train_X, bounds)
     with torch.no_grad():
         mean, _ = model.marginals(model.train_X)  # n x M
     best = observed[model.train_Y[:, 0].argmax()].expand(model.num_sets, -1)
-    centres = torch.stack([best, observed[mean.argmax(dim=0)]], dim=1)  # M x 2 x D
+    promising = torch.stack([best, observed[mean.argmax(dim=0)]], dim=1)  # M x 2 x D
 
-    def side(size: int, name: str) -> Tensor:
-        """Points of one side of the tiles with all their coordinates: `M x (2 + T) x size x D`, T the most."""
+    def around(size: int) -> Tensor:
+        """Points around the promising: `M x 2 x size x D`."""
+        return _inside(promising[:, :, None] + width * perturbations((2, size, dim), AROUND, generator), bounds)
+
+    def over(size: int, name: str) -> Tensor:
+        """Points that cover the box, as differences from its centre: `M x T x size x D`, T the most."""
         engine = SobolEngine(dim, scramble=True, seed=derive("optima", seed, name) % 2**31)
-        cover = engine.draw(max(tiles) * size, dtype=torch.float64).reshape(-1, size, dim)
-        spread = perturbations((2, size, dim), AROUND, generator)
-        both = torch.cat([centres[:, :, None] + spread, 0.5 + stretch[:, None, None] * (cover - 0.5)], dim=1)
-        return _inside(lower + width * both, bounds)
+        cover = engine.draw(max(own) * size, dtype=torch.float64).reshape(-1, size, dim)
+        return width * (stretch[:, None, None] * (cover - 0.5)).clamp(-0.5, 0.5)
 
-    of_left = _split(model.lengthscale / width, 2 + max(tiles), generator).unsqueeze(-2)
-    left = torch.where(of_left, side(u, "left"), 0.0)
-    right = torch.where(of_left, 0.0, side(v, "right"))
-    return RawPoints(
-        [points[: 2 + own] for points, own in zip(left, tiles, strict=True)],
-        [points[: 2 + own] for points, own in zip(right, tiles, strict=True)],
-        _inside(model.train_X, bounds),
-    )
+    of_left = _split(model.lengthscale / width, 2 + max(own), generator).unsqueeze(-2)
+    near_left, over_left = of_left[:, :2], of_left[:, 2:]
+    near = torch.where(near_left, around(u), 0.0), torch.where(near_left, 0.0, around(min(RIGHT, 2 * v)))
+    cover = centre + torch.where(over_left, over(u, "left"), 0.0), torch.where(over_left, 0.0, over(v, "right"))
+    tiles = [
+        (Tiles(near[0][m], near[1][m]), Tiles(cover[0][m, :size], cover[1][m, :size], mirrored=True))
+        for m, size in enumerate(own)
+    ]
+    return RawPoints(tiles, Tiles(torch.zeros(1, 1, dim, dtype=torch.float64), observed[None]), bounds)
 
 
 def _inside(X: Tensor, bounds: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 from scorebo.errors import InputError
 from scorebo.optima import _search, sample_optima, sample_paths
-from scorebo.optima._climb import climb_newton, newton_step
+from scorebo.optima._climb import climb_newton, newton_step, step_workspace
 from scorebo.optima._lbfgs import climb_lbfgs
 from scorebo.optima._waves import workspace
 from scorebo.optima.raw import raw_points
@@ -211,7 +211,7 @@ def test_newton_step_solves_a_concave_quadratic_in_a_box():
     hessian = np.array([[-4.0, 1.0], [1.0, -2.0]])
     gradient = np.array([3.0, 1.0])
     x, step = np.array([0.5, 0.5]), np.empty(2)
-    used = newton_step(x, gradient, hessian, 0.0, np.ones(2), np.zeros(2), np.ones(2), step)
+    used = newton_step(x, gradient, hessian, 0.0, np.ones(2), np.zeros(2), np.ones(2), step, step_workspace(2))
     assert used == 0.0
     grid = np.stack(np.meshgrid(np.linspace(0, 1, 401), np.linspace(0, 1, 401)), -1).reshape(-1, 2) - x
     values = grid @ gradient + 0.5 * np.einsum("ni,ij,nj->n", grid, hessian, grid)
@@ -221,7 +221,17 @@ def test_newton_step_solves_a_concave_quadratic_in_a_box():
 def test_newton_step_is_damped_where_the_path_is_convex():
     step = np.empty(2)
     gradient = np.array([0.1, -0.2])
-    used = newton_step(np.full(2, 0.5), gradient, np.diag([2.0, -1.0]), 0.0, np.ones(2), np.zeros(2), np.ones(2), step)
+    used = newton_step(
+        np.full(2, 0.5),
+        gradient,
+        np.diag([2.0, -1.0]),
+        0.0,
+        np.ones(2),
+        np.zeros(2),
+        np.ones(2),
+        step,
+        step_workspace(2),
+    )
     assert used > 2.0
     assert step @ gradient > 0.0
 
