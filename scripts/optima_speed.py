@@ -65,7 +65,7 @@ def row(dim: int, num_features: int, n: int, models: int, sets: int) -> str:
         spent.append(min((run[0] for run in runs), key=lambda phases: phases[-1]))
         evaluations.append(sum(runs[0][1]) / (SETS * PATHS))
         paths = sample_paths(model, PATHS, num_features)
-        heavy = maximise.maximise_paths(paths, model, bounds, 8 * 1024, 8 * 16, seed=1)[1][:, :sets, 0]
+        heavy = maximise.maximise_paths(paths, model, bounds, 8 * 1280, 8 * 12, seed=1)[1][:, :sets, 0]
         ours.append(runs[0][2][:, :sets])
         peers.append(torch.stack([botorch_maxima(of_set(paths, m), bounds, own)[0] for m in range(sets)], dim=-1))
         best.append(torch.stack([ours[-1], peers[-1], heavy]).amax(dim=0))

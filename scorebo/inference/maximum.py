@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
 
 from scorebo.gp.density import LogDensity
 
@@ -31,6 +30,8 @@ def climb(density: LogDensity, starts: np.ndarray, *, noise_minimum: float) -> n
     Raises:
         RuntimeError: the density is finite at none of the starts.
     """
+    from scipy.optimize import minimize  # a quarter of a second that most runs need not wait for
+
     if density.dim == 0:
         return np.empty(0)
     best_theta, best_value = None, -np.inf
