@@ -65,7 +65,7 @@ class RawPoints:
 
     Args:
         tiles: for each of the M sets those around promising points, and those that cover the box.
-        further: `E x D`, a tile of its own for all sets.
+        further: the observed, a tile for all sets.
         bounds: `2 x D`, of the box that holds them.
     """
 
