@@ -22,6 +22,8 @@ REACH, REACH_PER_DIMENSION = 2.25, 0.375
 # Gains, as fractions of a typical change of the path, that are not worth a step.
 SINGLE_ACCURACY = 1e-5
 DOUBLE_ACCURACY = 1e-14
+# By L-BFGS, which gains a digit in many steps where Newton doubles their number in one.
+DOUBLE_ACCURACY_LBFGS = 1e-9
 
 _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
 
@@ -122,6 +124,7 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
     tops = np.empty((count, dim))
     heights = np.empty(count)
     highest = -np.inf
+    accuracy = DOUBLE_ACCURACY if dim <= NEWTON_DIM else DOUBLE_ACCURACY_LBFGS
     reach = max(REACH, REACH_PER_DIMENSION * dim) * unit
     roughly, exactly = 0, 0
     for s in range(count):
@@ -145,7 +148,7 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
             continue
         top = known[size]
         top[:] = tops[s]
-        value, used = _climb(top, path, scale, lower, upper, unit, best, known[:size], work, DOUBLE_ACCURACY)
+        value, used = _climb(top, path, scale, lower, upper, unit, best, known[:size], work, accuracy)
         exactly += used
         size += 1
         if value > best:
@@ -159,7 +162,7 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
             exactly += 1
             if value > best:
                 x[:] = points[r]
-                best, used = _climb(x, path, scale, lower, upper, unit, best, tops[:0], work, DOUBLE_ACCURACY)
+                best, used = _climb(x, path, scale, lower, upper, unit, best, tops[:0], work, accuracy)
                 exactly += used
     return roughly, exactly
 
