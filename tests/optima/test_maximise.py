@@ -14,6 +14,7 @@ from scorebo.optima._lbfgs import climb_lbfgs
 from scorebo.optima._waves import workspace
 from scorebo.optima.raw import raw_points
 from scorebo.seeds import derive
+from scripts import optima_speed
 
 
 def unit_box(dim: int) -> torch.Tensor:
@@ -257,3 +258,12 @@ def test_bad_numbers(name):
     for number in (0, -1, 1.5):
         with pytest.raises(InputError, match=name):
             sample_optima(random_ensemble(1), unit_box(2), **{name: number})
+
+
+def test_the_speed_script_sees_every_phase():
+    model = optima_speed.random_model(2, 10, 0)
+    (drawing, screening, climbing, total), counts, values = optima_speed.timed(model, unit_box(2), num_features=64)
+    assert min(drawing, screening, climbing) > 0.0
+    assert drawing + screening + climbing <= total
+    assert min(counts) > 0
+    assert values.shape == (optima_speed.PATHS, optima_speed.SETS)
