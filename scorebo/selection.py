@@ -42,6 +42,17 @@ class Selection:
         ignored = f"; {self.ignored} other runs ignored" if self.ignored else ""
         return f"experiment {self.experiment} at scale {self.scale}: {self.found} of {self.expected} runs{ignored}"
 
+    @property
+    def missing(self) -> list[str]:
+        """What a reader of the figure must know of runs that are not there, or have not ended; nothing if all have."""
+        last = self.table.drop_duplicates("run_id", keep="last")
+        unfinished = int((~last["finished"].astype(bool)).sum())
+        if self.found == self.expected and not unfinished:
+            return []
+        words = f"{unfinished} of them not finished" if self.found < self.expected else f"{unfinished} not finished"
+        end = f", {words}" if unfinished else ""
+        return [f"Drawn from {self.found} of {self.expected} runs of the experiment{end}."]
+
 
 def select(
     table: pd.DataFrame,
