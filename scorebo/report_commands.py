@@ -39,6 +39,7 @@ HEALTH_EXAMPLES = """examples:
   scorebo health --results results --all"""
 WHENCE_EXAMPLES = """examples:
   scorebo whence al-mll.pdf
+  scorebo whence report.html
   scorebo whence figures/bo-regret.png --results /archive/results --json"""
 SCORECARD_EXAMPLES = """examples:
   scorebo scorecard --results results
@@ -71,8 +72,8 @@ def add_commands(add: Add) -> None:
     plot.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
     plot.set_defaults(command=_plot)
 
-    whence = add("whence", "Say where a figure comes from, and whether its data are unchanged.", WHENCE_EXAMPLES)
-    whence.add_argument("file", type=Path, metavar="FILE", help="a figure that was drawn by `scorebo plot`")
+    whence = add("whence", "Say where a figure or report comes from, and whether its data changed.", WHENCE_EXAMPLES)
+    whence.add_argument("file", type=Path, metavar="FILE", help="made by `scorebo plot` or `report`")
     whence.add_argument("--results", type=Path, metavar="DIR", help="where its runs are now, if they were moved")
     whence.add_argument("--json", action="store_true", help="all of it, as JSON")
     whence.set_defaults(command=_whence)
@@ -118,11 +119,15 @@ def add_selection(parser: argparse.ArgumentParser, whose: str) -> None:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The runs that the options choose: their rows, which these are in words, and how to choose them again."""
+    """The runs that the options choose: their rows, which these are in words, and how to choose them again.
+
+    `missing` says which runs of the experiment are not there, if any.
+    """
 
     table: pd.DataFrame
     words: str
     selection: dict[str, Any]
+    missing: tuple[str, ...] = ()
 
 
 def chosen_runs(options: argparse.Namespace, experiment: str | None) -> Chosen:
@@ -132,7 +137,7 @@ def chosen_runs(options: argparse.Namespace, experiment: str | None) -> Chosen:
 
     if options.all and (options.scale or options.experiment):
         raise InputError("--all draws every run: it goes with neither --scale nor --experiment.")
-    table = collect(options.results)
+    table = collect(options.results, points=False)
     for problem in table.attrs["problems"]:
         print(f"scorebo: {problem}", file=sys.stderr)
     where = {"results": str(options.results.resolve())}
@@ -141,7 +146,8 @@ def chosen_runs(options: argparse.Namespace, experiment: str | None) -> Chosen:
         words = f"all {table['run_id'].nunique()} runs in {options.results}"
         return Chosen(select_all(table, options.results), words, where)
     chosen = select(table, name, options.scale, results=options.results, config_dir=options.config_dir)
-    return Chosen(chosen.table, str(chosen), {**where, "experiment": name, "scale": chosen.scale})
+    again = {**where, "experiment": name, "scale": chosen.scale}
+    return Chosen(chosen.table, str(chosen), again, tuple(chosen.missing))
 
 
 def _plot(options: argparse.Namespace) -> None:
@@ -155,7 +161,7 @@ def _plot(options: argparse.Namespace) -> None:
         print(f"{options.figure}: {options.out} (from small fits of its own)")
         return
     chosen = chosen_runs(options, options.figure.replace("-", "_"))
-    table, notes = chosen.table, health_note(chosen.table, options.healthy_only)
+    table, notes = chosen.table, [*chosen.missing, *health_note(chosen.table, options.healthy_only)]
     if options.healthy_only:
         table = table[~table["run_id"].isin(unhealthy_runs(table))].reset_index(drop=True)
         if table.empty:

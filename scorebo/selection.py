@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,17 @@ class Selection:
         ignored = f"; {self.ignored} other runs ignored" if self.ignored else ""
         return f"experiment {self.experiment} at scale {self.scale}: {self.found} of {self.expected} runs{ignored}"
 
+    @property
+    def missing(self) -> list[str]:
+        """What a reader of the figure must know of runs that are not there, or have not ended; nothing if all have."""
+        last = self.table.drop_duplicates("run_id", keep="last")
+        unfinished = int((~last["finished"].astype(bool)).sum())
+        if self.found == self.expected and not unfinished:
+            return []
+        words = f"{unfinished} of them not finished" if self.found < self.expected else f"{unfinished} not finished"
+        end = f", {words}" if unfinished else ""
+        return [f"Drawn from {self.found} of {self.expected} runs of the experiment{end}."]
+
 
 def select(
     table: pd.DataFrame,
@@ -76,7 +87,7 @@ def select(
     found = wanted[best] & there
     if not found:
         configs = {name: experiment_runs(experiment, name, composer, tasks) for name in scales}
-        raise InputError(_nothing(experiment, configs, results))
+        raise InputError(_nothing(experiment, configs, results, table))
     rows = table[table["run_id"].isin(found)].reset_index(drop=True)
     expected = count_runs(composer.experiment(experiment), best)
     return Selection(rows, experiment, best, len(found), expected, len(there - found), wanted[best])
@@ -144,33 +155,38 @@ def count_runs(experiment: Mapping[str, Any], scale: str) -> int:
     return math.prod(len(node.get(axis) or [None]) for axis in AXES.values()) * int(node["seeds"])
 
 
-def _nothing(experiment: str, wanted: Mapping[str, Identities], results: Path) -> str:
+def _nothing(experiment: str, wanted: Mapping[str, Identities], results: Path, table: pd.DataFrame) -> str:
     """What was looked for, what is there instead, and in which settings a run that comes near differs."""
-    runs = describe_runs(results, [])
+    runs = table[[*WHO, "run_id"]].drop_duplicates("run_id").to_dict("records")
     counts: dict[str, int] = {}
     for run in runs:
         who = " ".join(run[name] for name in WHO[:-1])
         counts[who] = counts.get(who, 0) + 1
     held = ", ".join(f"{who} ({count})" for who, count in list(counts.items())[:6])
     more = f" and {len(counts) - 6} more kinds" if len(counts) > 6 else ""
-    near = next((text for run in runs if (text := _near(run, wanted))), "")
     return (
         f"None of the runs of experiment={experiment} is in {results} (looked at scale {' and '.join(wanted)}). "
-        f"There are runs of: {held}{more}.{near} --all draws whatever is there."
+        f"There are runs of: {held}{more}.{_near(runs, wanted, results)} --all draws whatever is there."
     )
 
 
-def _near(run: Mapping[str, Any], wanted: Mapping[str, Identities]) -> str:
-    for scale, identities in wanted.items():
-        for config in identities.values():
-            names = [config[name]["name"] for name in WHO[:-1]]
-            if [*names, config["seed"]] == [run[name] for name in WHO]:
-                own, other = (
-                    _flat(nodes) for nodes in (identity_nodes(config), read_config(run["folder"] / "config.yaml"))
-                )
-                differ = [key for key in own | other if own.get(key) != other.get(key)]
-                listed = ", ".join(f"{key}={other.get(key)} instead of {own.get(key)}" for key in differ[:3])
-                return f" {run['folder'].name} ({' '.join(names)}) has {listed} (scale {scale})."
+def _near(runs: Sequence[Mapping[Any, Any]], wanted: Mapping[str, Identities], results: Path) -> str:
+    """How the first run that has the names and the seed of a wanted one differs from it."""
+    named = {
+        (*(config[name]["name"] for name in WHO[:-1]), config["seed"]): (scale, config)
+        for scale, identities in reversed(wanted.items())
+        for config in reversed(identities.values())
+    }  # of several the first
+    for run in runs:
+        if (who := tuple(run[name] for name in WHO)) in named:
+            scale, config = named[who]
+            (there,) = describe_runs(results, [], {run["run_id"]})
+            own, other = (
+                _flat(nodes) for nodes in (identity_nodes(config), read_config(there["folder"] / "config.yaml"))
+            )
+            differ = [key for key in own | other if own.get(key) != other.get(key)]
+            listed = ", ".join(f"{key}={other.get(key)} instead of {own.get(key)}" for key in differ[:3])
+            return f" {there['folder'].name} ({' '.join(who[:-1])}) has {listed} (scale {scale})."
     return ""
 
 

@@ -10,6 +10,8 @@ import multiprocessing
 import os
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,22 +36,29 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="figures drawn at a time")
     parser.add_argument("figures", nargs="*", metavar="ID", help="these alone")
     options = parser.parse_args()
+    if options.workers < 1:
+        parser.error(f"argument --workers: at least 1, got {options.workers}")
     began, drawn = time.perf_counter(), 0
     table = None
     try:
-        table = collect(options.results)
+        table = collect(options.results, points=False)
     except InputError as error:
         print(f"no results: {error}", file=sys.stderr)
     names = options.figures or list(FIGURES)
     # Fresh processes, sent what was collected: a fork would copy the locks of the libraries' threads, held or not.
+    # Where one dies (memory that ran out) or cannot begin, the executor says so; `multiprocessing.Pool` waits for ever.
     spawn = multiprocessing.get_context("spawn")
-    with spawn.Pool(min(options.workers, len(names)), _Task.share, (table, options)) as pool:
-        for name, what, problem in pool.imap(_Task.draw, names):
-            drawn += what is not None
-            if what is not None:
-                print(f"{name}: {what}", flush=True)
-            elif problem is not None:
-                print(f"{name}: not drawn. {problem}.", file=sys.stderr)
+    with ProcessPoolExecutor(min(options.workers, len(names)), spawn, _Task.share, (table, options)) as pool:
+        try:
+            for name, what, problem in pool.map(_Task.draw, names):
+                drawn += what is not None
+                if what is not None:
+                    print(f"{name}: {what}", flush=True)
+                elif problem is not None:
+                    print(f"{name}: not drawn. {problem}.", file=sys.stderr)
+        except BrokenProcessPool:
+            print(f"a process that draws ended, after {drawn} figures; --workers 1 needs least memory", file=sys.stderr)
+            return 1
     print(f"{drawn} of {len(names)} figures in {time.perf_counter() - began:.0f} s: {options.out}")
     return 0 if drawn else 1
 

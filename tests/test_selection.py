@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from scorebo.cli import main
@@ -32,6 +34,10 @@ def test_the_scale_with_most_runs_and_nothing_else(results):
     }
     assert str(chosen) == "experiment al_mll at scale smoke: 4 of 90 runs; 4 other runs ignored"
     assert chosen.table.attrs["problems"] == []
+    assert chosen.missing == ["Drawn from 4 of 90 runs of the experiment, 4 of them not finished."]
+    ended = dataclasses.replace(chosen, table=chosen.table.assign(finished=True))
+    assert ended.missing == ["Drawn from 4 of 90 runs of the experiment."]
+    assert dataclasses.replace(ended, expected=4).missing == []
 
 
 def test_a_scale_can_be_asked_for(results):

@@ -46,7 +46,8 @@ class Diagnostics:
     """Health of one fit.
 
     `ess_bulk` is the smallest, `rhat` the largest over the parameters, computed from all draws before thinning; null
-    where there are too few draws or nothing was sampled. `fallback` names what replaced a sampler that kept failing.
+    where there are too few draws or nothing was sampled. `retry_reason` says what was wrong with chains that were drawn
+    again, `fallback` names what replaced a sampler that kept failing.
     Of the sequential sampler: `effective_sets` of those carried over, by their weights; `refreshed`, why a cold chain
     was drawn instead (first, scheduled, acceptance, diversity, other data); `refreshes`, how many there were so far.
     `partitions`: how many different ones a chain of partitions has looked at.
@@ -65,6 +66,7 @@ class Diagnostics:
     rhat: float | None = None
     energy_bfmi: float | None = None
     retries: int = 0
+    retry_reason: str | None = None
     fallback: str | None = None
     effective_sets: float | None = None
     refreshed: str | None = None

@@ -208,7 +208,8 @@ def _fit_sequentially(
 def _from_chain(
     X: Tensor, Y: Tensor, density: LogDensity, draws: ColdDraws, sampler: str, began: float, **fields: Any
 ) -> FullyBayesianGP:
-    fields |= {"chain": draws.chain, "retries": draws.retries, "fallback": draws.fallback}
+    fields |= {"chain": draws.chain, "retries": draws.retries, "retry_reason": draws.retry_reason}
+    fields |= {"fallback": draws.fallback}
     return _ensemble(X, Y, density, draws.theta, sampler, began, **fields)
 
 

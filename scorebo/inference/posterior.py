@@ -33,16 +33,21 @@ class ChainSettings:
 
 @dataclass(frozen=True)
 class ColdDraws:
-    """The sets `M x dim` kept of a chain; after a sampler that kept failing there is a fallback instead of a chain."""
+    """The sets `M x dim` kept of a chain; after a sampler that kept failing there is a fallback instead of a chain.
+
+    `retry_reason`: what was wrong with the chains that failed, each reason once.
+    """
 
     theta: np.ndarray
     chain: Chain | None
     retries: int
     fallback: str | None = None
+    retry_reason: str | None = None
 
 
 def draw(density: LogDensity, sampler: str, settings: ChainSettings, seed: int) -> ColdDraws:
     """Every `thinning`-th draw of one chain."""
+    problems: dict[str, None] = {}  # in the order of the attempts
     for attempt in range(ATTEMPTS):
         try:
             chain = SAMPLERS[sampler](
@@ -58,11 +63,13 @@ def draw(density: LogDensity, sampler: str, settings: ChainSettings, seed: int) 
         except (RuntimeError, ArithmeticError) as error:
             problem = str(error).splitlines()[0] if str(error) else type(error).__name__
         if problem is None:
-            return ColdDraws(chain.theta[settings.thinning - 1 :: settings.thinning], chain, retries=attempt)
+            kept = chain.theta[settings.thinning - 1 :: settings.thinning]
+            return ColdDraws(kept, chain, retries=attempt, retry_reason="; ".join(problems) or None)
+        problems[problem] = None
         logger.warning("Sampler %s, attempt %d of %d failed: %s.", sampler, attempt + 1, ATTEMPTS, problem)
     logger.warning("Sampler %s failed %d times: the sets are Laplace draws around the maximum.", sampler, ATTEMPTS)
     theta = maximum.laplace_draws(density, size=settings.num_sets, seed=derive("laplace", seed))
-    return ColdDraws(theta, None, retries=ATTEMPTS, fallback="laplace")
+    return ColdDraws(theta, None, retries=ATTEMPTS, fallback="laplace", retry_reason="; ".join(problems))
 
 
 def start(density: LogDensity, seed: int, attempt: int = 0) -> np.ndarray:

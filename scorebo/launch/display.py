@@ -34,7 +34,7 @@ def describe(state: Survey) -> str:
     for name in ("failed", "lost"):
         if counts[name]:
             lines += ["", name, *_limited(state.of(name), _trouble)]
-    if counts["failed"] or counts["lost"]:
+    if any(run.sweep for run in state.of("failed", "lost")):
         lines += ["", "`scorebo retry --failed` submits them again; they go on from their last record."]
     return "\n".join(lines)
 

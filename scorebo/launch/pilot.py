@@ -34,6 +34,8 @@ def pilot(kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, Cost]:
     command = [sys.executable, "-m", "scorebo.launch.pilot"]
     lines = "\n".join(json.dumps([kind, config]) for kind, config in kinds.items())
     environment = os.environ | dict.fromkeys(VARIABLES, str(threads))
+    what = "kind of run is" if len(kinds) == 1 else "kinds of runs are"
+    print(f"{len(kinds)} {what} timed first, for {PILOT_SECONDS:.0f} s or a little more …", file=sys.stderr, flush=True)
     done = subprocess.run(command, input=lines, stdout=subprocess.PIPE, text=True, env=environment, check=False)
     found = {}
     for line in done.stdout.splitlines():

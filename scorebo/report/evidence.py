@@ -42,7 +42,7 @@ class Evidence:
         from scorebo.store import collect
 
         self.results, self.scale, self.healthy_only = results, scale, healthy_only
-        self.table = collect(results) if table is None else table
+        self.table = collect(results, points=False) if table is None else table
         self.unhealthy: set[str] = unhealthy_runs(self.table)
         if healthy_only:
             attributes = self.table.attrs
@@ -52,7 +52,7 @@ class Evidence:
                 raise InputError("No run has a healthy sampler: see `scorebo health`.")
         self._composer = Composer(config_dir)
         self._chosen: dict[str, Selection] = {}
-        self._hyperparameters: dict[str, pd.DataFrame] = {}
+        self._hyperparameters: dict[tuple[str, ...], pd.DataFrame] = {}
 
     def selection(self, experiment: str) -> Selection:
         """The records of the experiment's runs, and how many there are of how many."""
@@ -84,11 +84,19 @@ class Evidence:
                 raise
             raise MissingRunsError(f"no runs of experiment={experiment}") from error
 
-    def hyperparameters(self, experiment: str) -> pd.DataFrame:
-        """The hyperparameter sets of the experiment's runs, in the task's units."""
+    def hyperparameters(self, experiment: str, **only: str) -> pd.DataFrame:
+        """The hyperparameter sets of the experiment's runs, in the task's units.
+
+        With `only` (benchmark="branin") those of some runs: large experiments have millions of sets.
+        """
         from scorebo.store import collect_hyperparameters
 
-        if experiment not in self._hyperparameters:
-            ids = set(self.runs(experiment)["run_id"])
-            self._hyperparameters[experiment] = collect_hyperparameters(self.results, ids)
-        return self._hyperparameters[experiment]
+        key = (experiment, *only.values())
+        if key not in self._hyperparameters:
+            rows = self.runs(experiment)
+            for column, name in only.items():
+                rows = rows[rows[column] == name]
+            if rows.empty:
+                raise MissingRunsError(f"no runs of {' and '.join(only.values())}")
+            self._hyperparameters[key] = collect_hyperparameters(self.results, set(rows["run_id"]))
+        return self._hyperparameters[key]

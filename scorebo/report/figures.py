@@ -85,7 +85,7 @@ def figure_input(name: str, evidence: Evidence) -> tuple[pd.DataFrame | None, Se
     experiment = name.replace("-", "_")
     chosen = evidence.selection(experiment)
     table = evidence.hyperparameters(experiment) if figure.source == "hyperparameters" else chosen.table
-    return table, chosen, health_note(chosen.table, evidence.healthy_only)
+    return table, chosen, [*chosen.missing, *health_note(chosen.table, evidence.healthy_only)]
 
 
 def _regret(description: str) -> Figure:

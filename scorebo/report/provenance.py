@@ -1,6 +1,7 @@
 """Where a figure comes from, kept inside its file: runs, commit, versions and command, and a digest of the data.
 
-The same text is in the description of a PNG and of an SVG and in the subject of a PDF, where other tools show it too.
+The same text is in the description of a PNG and of an SVG and in the subject of a PDF, where other tools show it too;
+in a report it is an element of the page.
 """
 
 from __future__ import annotations
@@ -74,20 +75,20 @@ def metadata(provenance: Mapping[str, Any] | None, suffix: str) -> dict[str, str
 
 
 def read(path: Path | str) -> dict[str, Any]:
-    """The provenance of a figure's file."""
+    """The provenance of the file of a figure or a report."""
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix not in FIELDS:
-        raise InputError(f"A figure's file ends in {', '.join(FIELDS)}, got '{path}'.")
+    if suffix not in _READERS:
+        raise InputError(f"The file of a figure or a report ends in {', '.join(_READERS)}, got '{path}'.")
     with storage_errors(path, "read"):
         content = path.read_bytes()
-    text = {".pdf": _from_pdf, ".png": _from_png, ".svg": _from_svg}[suffix](content)
+    text = _READERS[suffix](content)
     try:
         found = json.loads(text or "")
     except ValueError:
         found = None
     if not isinstance(found, dict) or found.get("kind") != KIND:
-        raise InputError(f"{path} does not say where it comes from: it is no figure that `scorebo plot` drew.")
+        raise InputError(f"{path} does not say where it comes from: scorebo did not make it.")
     return found
 
 
@@ -119,3 +120,12 @@ def _from_pdf(content: bytes) -> str | None:
     if found is None:
         return None
     return re.sub(rb"\\(.)", rb"\1", found[1], flags=re.DOTALL).decode("latin-1")
+
+
+def _from_html(content: bytes) -> str | None:
+    """Of an element that the page's script does not read."""
+    found = re.search(rb'<script type="application/json" id="origin">(.*?)</script>', content, re.DOTALL)
+    return None if found is None else found[1].decode()
+
+
+_READERS = {".pdf": _from_pdf, ".png": _from_png, ".svg": _from_svg, ".html": _from_html, ".htm": _from_html}

@@ -1,15 +1,19 @@
-"""Whether the runs behind a figure are still what they were when it was drawn."""
+"""Whether the runs behind a figure, or a report, are still what they were when it was drawn."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
 from scorebo.report.provenance import DIGITS, digests
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +32,7 @@ class State:
 
 
 def compare_with_now(origin: Mapping[str, Any], results: Path | None = None) -> State:
-    """Compare the digests kept in a figure with those of the runs in its results folder, or in another one."""
-    from scorebo.selection import select
+    """Compare the digests kept in a file with those of the runs in its results folder, or in another one."""
     from scorebo.store import collect, collect_hyperparameters
 
     before: dict[str, str] = origin["runs"]
@@ -38,17 +41,11 @@ def compare_with_now(origin: Mapping[str, Any], results: Path | None = None) -> 
         return State()
     folder = results or Path(selection.get("results", "results"))
     try:
-        table = collect(folder)
+        table = collect(folder, points=False)
     except InputError as error:
         return State(problem=str(error))
     known = table["run_id"].str[:DIGITS].isin(before)
-    further = 0
-    if selection.get("experiment"):
-        try:
-            chosen = select(table, selection["experiment"], selection["scale"], results=folder)
-            further = int(chosen.table["run_id"].str[:DIGITS].drop_duplicates().isin(before).eq(False).sum())
-        except InputError:
-            further = 0  # the experiment, or its runs, are no longer there: what is gone is told below
+    further = len(_belonging(table, selection, folder) - set(before))
     rows = table[known]
     if selection.get("source") == "hyperparameters" and len(rows):
         rows = collect_hyperparameters(folder, set(rows["run_id"]))
@@ -58,12 +55,33 @@ def compare_with_now(origin: Mapping[str, Any], results: Path | None = None) -> 
     return State(len(before) - len(changed) - len(gone), changed, gone, further)
 
 
+def _belonging(table: pd.DataFrame, selection: Mapping[str, Any], folder: Path) -> set[str]:
+    """The runs that the same selection would choose now."""
+    from scorebo.composer import Composer
+    from scorebo.report.health import unhealthy_runs
+    from scorebo.selection import select
+
+    if selection.get("healthy_only"):
+        table = table[~table["run_id"].isin(unhealthy_runs(table))]
+    experiments = selection.get("experiments") or {}
+    if selection.get("experiment"):
+        experiments = {selection["experiment"]: selection["scale"]}
+    found: set[str] = set()
+    composer = Composer()
+    for experiment, scale in experiments.items():
+        # An experiment that is no longer there, or none of whose runs is: what is gone is told anyway.
+        with contextlib.suppress(InputError):
+            chosen = select(table, experiment, scale, results=folder, composer=composer)
+            found |= set(chosen.table["run_id"].str[:DIGITS])
+    return found
+
+
 def in_words(origin: Mapping[str, Any], state: State) -> str:
     """For a terminal."""
     git = origin["git"]
     commit = "unknown" if git is None else git["commit"] + (" (with changes)" if git["dirty"] else "")
     packages = ", ".join(f"{name} {version}" for name, version in origin["packages"].items() if version)
-    selection = ", ".join(f"{key} {value}" for key, value in origin["selection"].items() if value)
+    selection = ", ".join(_choice(key, value) for key, value in origin["selection"].items() if value)
     lines = [
         ("figure", origin["figure"]),
         ("command", shlex.join(origin["command"])),
@@ -74,6 +92,12 @@ def in_words(origin: Mapping[str, Any], state: State) -> str:
         ("data", _verdict(origin, state)),
     ]
     return "\n".join(f"{name:<10} {text}" for name, text in lines)
+
+
+def _choice(key: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{key} {', '.join(f'{name} ({scale})' for name, scale in value.items())}"
+    return key.replace("_", " ") if value is True else f"{key} {value}"
 
 
 def _runs(runs: Mapping[str, str]) -> str:

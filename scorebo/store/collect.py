@@ -41,7 +41,7 @@ def find_runs(results: Path) -> Iterator[Path]:
                 waiting.extend(Path(entry) for entry in inside if entry.name[0] != "." and entry.is_dir())
 
 
-def collect(results: Path | str, *, fresh: bool = False) -> pd.DataFrame:
+def collect(results: Path | str, *, fresh: bool = False, points: bool = True) -> pd.DataFrame:
     """One row per record: who (benchmark, model, acquisition, seed), when (iteration), what was measured, which run.
 
     `x` is a list in the task's units; `mcmc_…` are the sampler's scalar diagnostics; for the hyperparameters see
@@ -51,6 +51,7 @@ def collect(results: Path | str, *, fresh: bool = False) -> pd.DataFrame:
     Args:
         results: root of the run folders.
         fresh: read every run, whatever is kept.
+        points: False leaves out `x`, lists of numbers that take more time and memory than all other columns together.
     """
     problems: list[str] = []
     results = Path(results)
@@ -72,7 +73,7 @@ def collect(results: Path | str, *, fresh: bool = False) -> pd.DataFrame:
     _refuse_duplicates(runs)
     if not any(len(part.table) for _, part in found):
         raise nothing_found(results, runs, problems, "no records")
-    table = tidy_table(runs, [part.table for _, part in found])
+    table = tidy_table(runs, [part.table for _, part in found], () if points else ("x",))
     table.attrs["problems"] = problems
     return table
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -58,13 +58,15 @@ def _inferred(values: list[Any]) -> pa.Array:
         return pa.array([None if value is None else str(value) for value in values])
 
 
-def tidy_table(runs: Sequence[Mapping[str, Any]], parts: Sequence[pa.Table]) -> pd.DataFrame:
+def tidy_table(
+    runs: Sequence[Mapping[str, Any]], parts: Sequence[pa.Table], leave_out: Collection[str] = ()
+) -> pd.DataFrame:
     """One table of the columns of all runs; each row says what its run is: `WHO`, what was measured, `RUN`."""
     import numpy as np
     import pandas as pd
     import pyarrow as pa
 
-    joined = pa.concat_tables(parts, promote_options="permissive")
+    joined = pa.concat_tables(parts, promote_options="permissive").drop_columns(list(leave_out))
     counts = [len(part) for part in parts]
     number = np.repeat(np.arange(len(parts)), counts)
     columns: dict[str, pd.Series[Any]] = {}
@@ -72,6 +74,8 @@ def tidy_table(runs: Sequence[Mapping[str, Any]], parts: Sequence[pa.Table]) -> 
         columns[name] = _series(pa.array([run[name] for run in runs]).take(pa.array(number)))
     mcmc = sorted(name for name in joined.column_names if name.startswith("mcmc_"))
     for name in (*WHAT, *FLOATS, *(f"seconds_{phase}" for phase in PHASES), *mcmc):
+        if name in leave_out:
+            continue
         # Whole numbers stay nullable here whether or not the table happens to hold an initial record.
         columns[name] = _series(joined[name], nullable=name == "num_observations")
         joined = joined.drop_columns(name)

@@ -28,7 +28,7 @@ def entries_of(record: Mapping[str, Any]) -> list[Entry]:
     mcmc = record.get("mcmc") or {}
     fallback, refreshed, beaten = mcmc.get("fallback"), mcmc.get("refreshed"), record.get("optimum_violation")
     told = (
-        ("sampler retried", mcmc.get("retries"), None),
+        ("sampler retried", mcmc.get("retries"), mcmc.get("retry_reason")),
         ("sampler replaced", fallback and 1, fallback),
         ("cold chain", refreshed and 1, refreshed),
         ("acquisition fell back", record.get("acquisition_fallbacks"), None),

@@ -185,6 +185,7 @@ class TestFailingSampler:
         with caplog.at_level(logging.WARNING):
             gp = scorebo.fit_gp(*data(), **FAST)
         assert gp.diagnostics.retries == 1
+        assert gp.diagnostics.retry_reason == "All initialization points failed"
         assert gp.diagnostics.fallback is None
         assert len(set(seeds)) == 2
         assert "attempt 1 of 3 failed: All initialization points failed." in caplog.text
@@ -198,6 +199,7 @@ class TestFailingSampler:
         assert gp.num_sets == 4
         assert gp.diagnostics.fallback == "laplace"
         assert gp.diagnostics.retries == 3
+        assert gp.diagnostics.retry_reason == "no proposal was accepted"
         assert "failed 3 times: the sets are Laplace draws" in caplog.text
 
 

@@ -90,6 +90,16 @@ def test_runs_of_several_sweeps_and_of_none(tmp_path):
         survey(tmp_path / "nowhere")
 
 
+def test_a_run_that_no_sweep_started_is_not_retried_which_is_said(tmp_path, capsys):
+    make_run(tmp_path, config(1, tmp_path), 2)
+    assert main(["status", "--results", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "stopped at iteration 2; the same command goes on from there" in shown
+    assert "scorebo retry" not in shown
+    assert main(["retry", "--failed", "--results", str(tmp_path)]) == 0
+    assert "1 runs were never part of a sweep: give their `scorebo run` command again" in capsys.readouterr().err
+
+
 def test_clocks_of_other_machines_do_not_matter(tmp_path):
     """Files dated in the past or the future change no state, and no duration is negative."""
     folder = make_run(tmp_path, config(1, tmp_path), 6, finished=True)

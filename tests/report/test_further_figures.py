@@ -95,6 +95,28 @@ def test_the_script_draws_what_it_can_and_says_what_it_cannot(tmp_path):
     assert "1 of 2 figures" in done.stdout
 
 
+def test_the_script_ends_when_its_processes_cannot_begin(tmp_path):
+    driver = tmp_path / "driver.py"
+    driver.write_text(
+        f"""import os, sys
+sys.path.insert(0, {str(SCRIPT.parent)!r})
+import plot_figures
+
+class Fatal:  # ends the process that it is sent to
+    def __reduce__(self):
+        return os._exit, (3,)
+
+plot_figures.collect = lambda *_, **__: Fatal()
+if __name__ == "__main__":
+    sys.exit(plot_figures.main())
+"""
+    )
+    command = [sys.executable, str(driver), "--out", str(tmp_path / "figures"), "--workers", "1", "al-mll"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1
+    assert "a process that draws ended, after 0 figures" in done.stderr
+
+
 def test_numbers_of_runs_are_written_only_where_they_differ():
     whole = suite(["higdon"], ["bald", "sal_hr"])
     assert not compose(FIGURES["al-mll"].data(whole)).axes[0].texts

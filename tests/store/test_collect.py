@@ -43,6 +43,7 @@ def test_one_row_per_record_sorted_with_these_columns(results):
         ("sal_hr", 10, False): 6,
     }
     assert table.attrs["problems"] == []
+    pd.testing.assert_frame_equal(collect(results, points=False), table.drop(columns="x"))
     assert table["run"].iloc[0] == RunStore(results, make_config(seed=2, acquisition={"name": "bald"})).folder.name
 
 

@@ -21,10 +21,10 @@ def told(folder) -> list[tuple]:
 
 
 def test_everything_a_record_tells():
-    record = troubled(9, retries=3, fallback="laplace", refreshed="diversity")
+    record = troubled(9, retries=3, retry_reason="not finite", fallback="laplace", refreshed="diversity")
     record |= {"acquisition_fallbacks": 2, "jittered_blocks": 5, "optimum_violation": 0.25}
     assert entries_of(record) == [
-        {"iteration": 9, "kind": "sampler retried", "count": 3},
+        {"iteration": 9, "kind": "sampler retried", "count": 3, "reason": "not finite"},
         {"iteration": 9, "kind": "sampler replaced", "count": 1, "reason": "laplace"},
         {"iteration": 9, "kind": "cold chain", "count": 1, "reason": "diversity"},
         {"iteration": 9, "kind": "acquisition fell back", "count": 2},

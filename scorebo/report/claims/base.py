@@ -59,6 +59,8 @@ def judge(claim: Claim, evidence: Evidence) -> Finding:
         parts = tuple(claim.test(evidence))
     except MissingRunsError as missing:
         return Finding(claim.id, claim.text, NOT_RUN, 0, None, (), str(missing))
+    if not parts:
+        return Finding(claim.id, claim.text, NOT_RUN, 0, None, (), "no task with runs of the methods it compares")
     verdicts = {part.verdict for part in parts}
     verdict = CONTRADICTED if CONTRADICTED in verdicts else UNDECIDED if UNDECIDED in verdicts else SUPPORTED
     seeds = min(part.seeds for part in parts)

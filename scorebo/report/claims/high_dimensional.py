@@ -7,7 +7,7 @@ import pandas as pd
 
 from scorebo.report.claims.base import Claim, Evidence, MissingRunsError, Part
 from scorebo.report.claims.frames import finals, log_sets, moment, per_run
-from scorebo.report.claims.statements import alike, below_others, best_count, greater, holds, positive
+from scorebo.report.claims.statements import alike, below_others, best_count, greater, holds, positive, require
 
 ACTIVE = 4  # of Ackley's 25 dimensions
 # Values have another unit on every task: alike is less than half of the spread of the baseline's runs.
@@ -39,7 +39,8 @@ def _saas(evidence: Evidence) -> list[Part]:
     inactive = [str(name) for name in lengths if name not in active]
     gap = per_run(summary, lengths[inactive].min(axis=1) - lengths[active].max(axis=1), last=True)
     late = per_run(summary, (lengths[active] + 1.0).abs().mean(axis=1))
-    parts.append(positive("least inactive − greatest active log10 ℓ of SCoreBO", gap["scorebo_hr"].dropna().to_numpy()))
+    own = require(gap, ["scorebo_hr"])["scorebo_hr"].dropna().to_numpy()
+    parts.append(positive("least inactive − greatest active log10 ℓ of SCoreBO", own))
     parts.append(greater("that gap, SCoreBO − NEI", gap, "scorebo_hr", "nei"))
     parts.append(greater("distance of the active ℓ from 0.1 along the run, BALD − SCoreBO", late, "bald", "scorebo_hr"))
     return parts
@@ -98,7 +99,8 @@ def _few_sets(evidence: Evidence) -> list[Part]:
     few = _standardised(finals(evidence.runs("pd1_few_sets"), "best_observed"))
     parts = []
     for task in few:
-        gain = [frame["nei"] - frame["scorebo_hr"] for frame in (_task(many, task), few[task])]
+        frames = [require(frame, ["nei", "scorebo_hr"]) for frame in (_task(many, task), few[task])]
+        gain = [frame["nei"] - frame["scorebo_hr"] for frame in frames]
         parts.append(positive(f"gain over NEI on {task}, 32 sets − few", (gain[0] - gain[1]).dropna().to_numpy()))
     return parts
 

@@ -8,7 +8,7 @@ import pandas as pd
 from scorebo.report.claims import reference
 from scorebo.report.claims.base import Claim, Evidence, MissingRunsError, Part
 from scorebo.report.claims.frames import average_ranks, finals, log_sets, parameter_names, per_run, slopes
-from scorebo.report.claims.statements import alike, below_others, best_count, greater, holds, positive
+from scorebo.report.claims.statements import alike, below_others, best_count, greater, holds, positive, require
 
 SYNTHETIC = ("scorebo_hr", "jes", "mes", "nei", "nei_map", "pes")
 NUM_TASKS = 6
@@ -54,7 +54,9 @@ def _rosenbrock(evidence: Evidence) -> list[Part]:
     final = finals(evidence.runs("bo_regret"), "inference_regret").get("rosenbrock4")
     if final is None:
         raise MissingRunsError("no runs on rosenbrock4")
-    methods = [name for name in SYNTHETIC if name in final.columns]
+    methods = [name for name in SYNTHETIC if name in require(final, ["scorebo_hr"]).columns]
+    if len(methods) < 2:
+        raise MissingRunsError("no runs of SCoreBO and another method on rosenbrock4")
     not_best = holds(
         "log10 regret on Rosenbrock-4, SCoreBO − best other",
         [final],
@@ -68,8 +70,9 @@ def _rosenbrock(evidence: Evidence) -> list[Part]:
         words = f"growth on Rosenbrock-4 under {method}, decades per 100 observations: "
         parts.append(positive(words + "outputscale", scales[method].dropna().to_numpy()))
         parts.append(positive(words + "lengthscales", lengths[method].dropna().to_numpy()))
-    branin = log_sets(evidence.hyperparameters("bo_regret"), "branin")
-    both = pd.DataFrame({"rosenbrock4": scales["scorebo_hr"], "branin": slopes(branin, ["outputscale"])["scorebo_hr"]})
+    branin = log_sets(evidence.hyperparameters("bo_regret", benchmark="branin", acquisition="scorebo_hr"), "branin")
+    grown = {"rosenbrock4": scales, "branin": slopes(branin, ["outputscale"])}
+    both = pd.DataFrame({task: require(frame, ["scorebo_hr"])["scorebo_hr"] for task, frame in grown.items()})
     words = "growth of the outputscale under SCoreBO, Rosenbrock-4 − Branin"
     return [*parts, greater(words, both, "rosenbrock4", "branin")]
 

@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from importlib import resources
@@ -60,11 +60,17 @@ def write_report(
 
 
 def _page(evidence: Evidence, figures: list[PageFigure], invocation: Sequence[str]) -> str:
+    findings = scorecard(evidence)  # before the runs are counted: claims ask for experiments that have no figure
     wanted = frozenset().union(*(chosen.wanted for chosen in evidence.chosen))
     rows = evidence.table[evidence.table["run_id"].isin(wanted)].reset_index(drop=True)
     last = rows.drop_duplicates("run_id", keep="last")
-    findings = scorecard(evidence)
     drawn = sum(figure.data is not None for figure in figures)
+    selection = {
+        "results": str(evidence.results.resolve()),
+        "experiments": {chosen.experiment: chosen.scale for chosen in evidence.chosen},
+        "healthy_only": evidence.healthy_only,
+    }
+    origin = provenance.describe("report", rows, invocation, selection)
     parts = {
         "overview": sections.overview_section(rows, findings, drawn, len(figures)),
         "scorecard": sections.scorecard_section(findings),
@@ -72,13 +78,14 @@ def _page(evidence: Evidence, figures: list[PageFigure], invocation: Sequence[st
         "health": sections.health_section(rows),
         "timings": sections.timings_section(rows),
         "failures": _failures(evidence, wanted, last[~last["finished"].astype(bool)]),
-        "provenance": _provenance(evidence, rows, invocation),
+        "provenance": _provenance(evidence, origin),
     }
     data = {"figures": {figure.id: figure.data for figure in figures if figure.data}, "runs": _runs(evidence, last)}
     filled = _asset("page.html")
     links = "".join(f'<li><a href="#{figure.id}">{figure.id}</a></li>' for figure in figures if figure.data)
     text = {"title": f"scorebo: {evidence.results.resolve().name}", "figure-links": links, **parts}
     text |= {"style": _asset("page.css"), "script": _asset("page.js"), "library": _library(), "data": _json(data)}
+    text["origin"] = _json(origin)
     # One pass over the parts between markers: what is filled in is not searched for markers again.
     pieces = filled.split("{{")
     return pieces[0] + "".join(text[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
@@ -97,13 +104,12 @@ def _failures(evidence: Evidence, wanted: frozenset[str], unfinished: Any) -> st
     return sections.failures_section(lines, unfinished, lost)
 
 
-def _provenance(evidence: Evidence, rows: Any, invocation: Sequence[str]) -> str:
-    origin = provenance.describe("report", rows, invocation)
+def _provenance(evidence: Evidence, origin: Mapping[str, Any]) -> str:
     digest = hashlib.sha256(json.dumps(origin["runs"], sort_keys=True).encode()).hexdigest()
     git = origin["git"]
     packages = ", ".join(f"{name} {version}" for name, version in origin["packages"].items() if version)
     facts = [
-        ("Command", command(shlex.join(invocation))),
+        ("Command", command(shlex.join(origin["command"]))),
         ("Written", datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")),
         ("Commit", "unknown" if git is None else escape(git["commit"] + (" (with changes)" if git["dirty"] else ""))),
         ("Versions", escape(packages)),

@@ -36,10 +36,13 @@ class Made:
             raise MissingRunsError(f"no runs of experiment={experiment}")
         return self._runs[experiment]
 
-    def hyperparameters(self, experiment):
+    def hyperparameters(self, experiment, **only):
         if experiment not in self._hyperparameters:
             raise MissingRunsError(f"no runs of experiment={experiment}")
-        return self._hyperparameters[experiment]
+        found = self._hyperparameters[experiment]
+        for column, name in only.items():
+            found = found[found[column] == name]
+        return found
 
 
 def rows(task, model, method, seed, **columns):
@@ -165,6 +168,11 @@ def test_p6():
     assert verdict("P6", Made(runs, grown(0.5))) == "supported"
     assert verdict("P6", Made(runs, grown(-0.5))) == "contradicted"
     assert verdict("P6", Made(runs, grown(0.5, branin=1.0))) == "contradicted"
+    for methods in (["scorebo_hr"], ["jes", "nei"]):
+        some = optimising(dict.fromkeys(methods, 0.0), ["rosenbrock4", "branin"])
+        assert verdict("P6", Made({"bo_regret": some}, grown(0.5))) == "not run"
+    without = {**grown(0.5), "rosenbrock4_hyperparameters": hyper("rosenbrock4", {"nei": lambda p, n: n})}
+    assert verdict("P6", Made(runs, without)) == "not run"
 
 
 def test_p7():
@@ -217,6 +225,8 @@ def test_p9_and_p14():
     swapped = {"saas_hyperparameters": hyper("ackley4_25", curves | {"scorebo_hr": lost, "nei": found},
                                              parameters=parameters)}  # fmt: skip
     assert verdict("P9", Made({"saas_final": optimising(levels, tasks, column="best")}, swapped)) == "contradicted"
+    others = {"saas_hyperparameters": hyper("ackley4_25", {"nei": lost, "bald": slowly}, parameters=parameters)}
+    assert verdict("P9", Made({"saas_final": optimising(levels, tasks, column="best")}, others)) == "not run"
 
     noise = [f"{task}_25_{level}" for task in ("ackley4", "hartmann6") for level in ("noise0", "low", "high")]
 
@@ -268,6 +278,10 @@ def test_p11_and_p18():
     assert verdict("P11", Made({"pd1": optimising(last, tasks, column="best")})) == "contradicted"
     few = optimising({"scorebo_hr": 0.5, "nei": 0.5}, tasks, column="best")
     assert verdict("P18", Made({"pd1": many, "pd1_few_sets": few})) == "supported"
+    for method in ("scorebo_hr", "nei"):
+        alone = optimising({method: 0.5}, tasks, column="best")
+        assert verdict("P18", Made({"pd1": many, "pd1_few_sets": alone})) == "not run"
+        assert verdict("P18", Made({"pd1": alone, "pd1_few_sets": few})) == "not run"
 
 
 def test_p12_and_p13():

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import shlex
+import shutil
 from html.parser import HTMLParser
 from importlib import resources
 
@@ -12,7 +13,7 @@ import pytest
 from scorebo.cli import main
 from scorebo.errors import InputError
 from scorebo.experiments import sweep_configs
-from scorebo.report import FIGURES
+from scorebo.report import FIGURES, provenance
 from scorebo.report.evidence import Evidence
 from scorebo.report.html.colours import CONTRAST, DARK_PAGE, contrast, on_dark
 from scorebo.report.html.figures import page_figure
@@ -20,7 +21,9 @@ from scorebo.report.html.panels import SYMBOLS, figure_panels, numbers
 from scorebo.report.html.tables import Cell, number, table
 from scorebo.report.html.write import _json
 from scorebo.report.style import METHODS
-from scorebo.store import run_id
+from scorebo.report.whence import compare_with_now
+from scorebo.store import collect, run_id
+from scripts.synthetic_results import make_results
 
 NODES = ("benchmark", "model", "acquisition")
 FIGURE_METHODS = ("qbmgp bqbc bald sal_ws sal_hr", "jes mes pes nei nei_map scorebo_hr")
@@ -192,6 +195,26 @@ def test_healthy_runs_alone(results, tmp_path, monkeypatch):
     monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: set(table["run_id"]))
     with pytest.raises(InputError, match="No run has a healthy sampler"):
         Evidence(results, healthy_only=True)
+
+
+def test_whence_reads_the_report(report, results, tmp_path, monkeypatch, capsys):
+    assert main(["whence", str(report)]) == 0
+    text = capsys.readouterr().out
+    assert f"command    scorebo report --results {results} --scale smoke --out {report}" in text
+    count = Evidence(results, "smoke").table["run_id"].nunique()
+    assert f"data       unchanged: all {count} runs are as they were\n" in text
+    assert "al_mll (smoke)" in text
+    moved = tmp_path / "moved"
+    shutil.copytree(results, moved)
+    shutil.rmtree(next((moved / "branin").glob("*/nei/seed-1-*")))
+    make_results(moved, sweep_configs(["experiment=bo_regret", "scale=smoke", "benchmark=branin", "acquisition=mes"]))
+    found = provenance.read(report)
+    state = compare_with_now(found, moved)
+    assert (state.unchanged, len(state.gone), state.further) == (count - 1, 1, 3)
+    ill = set(collect(moved).query("acquisition == 'mes' and seed < 3")["run_id"])
+    monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: ill)
+    healthy = {"experiment": "bo_regret", "scale": "smoke", "healthy_only": True}
+    assert compare_with_now({**found, "selection": healthy}, moved).further == 1
 
 
 def test_drawings_without_names_have_no_legend():
