@@ -80,6 +80,7 @@ class Optimizer:
         config = as_dict(compose(["benchmark=branin", f"acquisition={acquisition}", *settings]))
         self._nodes = {name: config[name] for name in ("model", "mcmc", "acquisition", "optimizer")}
         self._surrogate = load_model(config["model"])
+        self._surrogate.check_dim(self.dim)
         self._strategy = build_strategy(config["acquisition"], config["optimizer"])
         self.file = None if file is None else Path(file)
         self.points: list[list[float]] = []

@@ -46,8 +46,7 @@ class Run:
         task: Benchmark = instantiate("benchmark", config["benchmark"], expected=Benchmark)
         self.benchmark = task.for_seed(self.seed)
         self.surrogate = load_model(config["model"])
-        if self.surrogate.partitions is not None:
-            self.surrogate.partitions.check_dim(self.benchmark.dim)  # told before anything is evaluated
+        self.surrogate.check_dim(self.benchmark.dim)
         self.optimizer = config["optimizer"]
         self.strategy = build_strategy(config["acquisition"], self.optimizer)
         self.design = self.benchmark.initial_design(self.seed)

@@ -98,6 +98,10 @@ def test_value_that_is_no_number_is_noted_as_failed(tmp_path, bad):
         (lambda: scorebo.Optimizer(BOX, seed=-1), "seed must be"),
         (lambda: scorebo.Optimizer(BOX, initial=1), "initial must be"),
         (lambda: scorebo.optimize(bowl, BOX, budget=1), "budget must be"),
+        (
+            lambda: scorebo.Optimizer(BOX, settings=["model=additive", "model.partitions.max_groups=3"]),
+            "at most the number of inputs, 2; got 3",
+        ),
         (lambda: scorebo.Optimizer(BOX).tell([5.0, 0.5], 1.0), "in the box"),
         (lambda: scorebo.Optimizer(BOX).tell([0.5], 1.0), "2 coordinates"),
         (lambda: scorebo.Optimizer(BOX).result(), "At least two observations"),

@@ -315,6 +315,18 @@ class TestBadTasks:
         with pytest.raises(InputError, match=message):
             execute(self.config(tmp_path, target))
 
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            (("model=additive", "model.partitions.max_groups=2"), "must be at most the number of inputs, 1; got 2"),
+            (("model=true", "model.lengthscale=[1.0,2.0]"), "has 2 lengthscales for 1 input dimensions"),
+        ],
+    )
+    def test_a_model_of_other_inputs_is_refused_before_anything_is_observed(self, tmp_path, settings, message):
+        with pytest.raises(InputError, match=message):
+            execute(tiny_config(tmp_path, "gramacy1", "random", *settings))
+        assert not any(tmp_path.rglob("*"))
+
     def test_fails_late_and_keeps_what_was_recorded(self, tmp_path):
         config = self.config(tmp_path, "FailsLate")
         with pytest.raises(InputError, match="gramacy1"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 
 from scorebo.data.sources import Dataset, Source, data_folder, dataset
@@ -47,8 +48,8 @@ def how_to_get(data: Dataset) -> str:
     return f"`scorebo data fetch {data.name}` gets it, or {elsewhere}"
 
 
-def required(name: str) -> list[Path]:
-    """The files of a data set, in the table's order, each there and intact.
+def required(name: str, files: Collection[str] | None = None) -> list[Path]:
+    """The files of a data set, or those that are named, in the table's order, each there and intact.
 
     Raises:
         InputError: one is not; in one sentence, with what to do.
@@ -56,6 +57,8 @@ def required(name: str) -> list[Path]:
     data = dataset(name)
     paths = []
     for source in data.files:
+        if files is not None and source.name not in files:
+            continue
         found = state(data, source)
         if found == MISSING:
             raise InputError(

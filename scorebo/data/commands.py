@@ -23,7 +23,7 @@ def add_commands(add: Add) -> None:
     """Add the parser of the command."""
     data = add("data", "Show, check or fetch the data of the real tasks.", EXAMPLES)
     data.add_argument("action", metavar="ACTION", help="list, check or fetch")
-    data.add_argument("names", nargs="*", metavar="NAME", help="data sets; for fetch at least one")
+    data.add_argument("names", nargs="*", default=[], metavar="NAME", help="data sets; for fetch at least one")
     data.set_defaults(command=_data)
 
 
@@ -54,13 +54,14 @@ def _list(names: list[str]) -> int:
 
 
 def _check(names: list[str]) -> int:
-    from scorebo.data.check import DAMAGED, MISSING, states
+    from scorebo.data.check import DAMAGED, MISSING, find, state
     from scorebo.data.sources import dataset, datasets
 
     bad = 0
     for data in map(dataset, names or datasets()):
-        for file, found in states(data).items():
-            print(f"{data.path() / file}: {found}")
+        for source in data.files:
+            found = state(data, source)
+            print(f"{find(data, source) or data.path() / source.name}: {found}")
             bad += found == DAMAGED or (found == MISSING and bool(names))
     return int(bad > 0)
 

@@ -94,6 +94,15 @@ class Surrogate:
         for value in values:
             check_number(f"{name} of model '{self.name}'", value, minimum, exclusive=exclusive)
 
+    def check_dim(self, dim: int) -> None:
+        """Refuse a task with `dim` inputs if the model is none of so many; before the first, costly observation."""
+        if isinstance(self.lengthscale, Sequence | np.ndarray) and len(self.lengthscale) != dim:
+            raise InputError(
+                f"Model '{self.name}' has {len(self.lengthscale)} lengthscales for {dim} input dimensions."
+            )
+        if self.partitions is not None:
+            self.partitions.check_dim(dim)
+
     @property
     def is_known(self) -> bool:
         """Whether nothing is left to infer."""
@@ -124,14 +133,13 @@ class Surrogate:
 
         `D + 3` in the order of `coordinates`, or `3D + 3` where inputs are warped.
         """
+        self.check_dim(dim)
         if isinstance(self.lengthscale, Prior | SparseLengthscales):
             values = [1.0] * dim
         elif isinstance(self.lengthscale, float | int):
             values = [float(self.lengthscale)] * dim
         else:
             values = [float(value) for value in self.lengthscale]
-        if len(values) != dim:
-            raise InputError(f"Model '{self.name}' has {len(values)} lengthscales for {dim} input dimensions.")
         values += [1.0 if isinstance(belief, Prior) else float(belief) for belief in (self.outputscale, self.noise)]
         mean = 0.0 if isinstance(self.mean, Prior) else float(self.mean)
         with np.errstate(divide="ignore"):  # a noise variance known to be 0 is −inf here and 0 again in the density

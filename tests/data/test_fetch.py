@@ -1,8 +1,11 @@
 """Downloads against a server on this machine that answers well, badly, or hardly at all."""
 
-import fcntl
+import contextlib
 import hashlib
 import io
+import os
+import subprocess
+import sys
 import threading
 import time
 import zipfile
@@ -13,7 +16,8 @@ import pytest
 from scorebo.cli import main
 from scorebo.data import sources
 from scorebo.data.check import digest
-from scorebo.data.fetch import download, fetch
+from scorebo.data.download import download
+from scorebo.data.fetch import LOCK, fetch
 from scorebo.errors import InputError
 
 CONTENT = bytes(range(256)) * 2000
@@ -25,6 +29,8 @@ class Server(ThreadingHTTPServer):
 
     content, ranges, status = CONTENT, True, 200
     pause = 0.0
+    most = None  # bytes of a partial answer; None: all that there are
+    tells = "bytes {start}-{end}/{size}"  # of a partial answer, whatever it sends
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -45,14 +51,20 @@ class Handler(BaseHTTPRequestHandler):
         if start >= len(server.content) or server.status != 200:
             self.send_error(416 if server.status == 200 else server.status)
             return
-        body = server.content[start:]
-        self.send_response(206 if wanted and server.ranges else 200)
+        partial = wanted and server.ranges
+        body = server.content[start:][: server.most if partial else None]
+        self.send_response(206 if partial else 200)
+        if partial:
+            self.send_header(
+                "Content-Range", server.tells.format(start=start, end=start + len(body) - 1, size=len(server.content))
+            )
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         end = server.breaks.pop(0) if server.breaks else len(body)
-        for at in range(0, end, 100_000):
-            self.wfile.write(body[at : min(at + 100_000, end)])
-            server.stop.wait(server.pause)
+        with contextlib.suppress(ConnectionError):  # who asked may have gone
+            for at in range(0, end, 100_000):
+                self.wfile.write(body[at : min(at + 100_000, end)])
+                server.stop.wait(server.pause)
 
     def log_message(self, *_):
         pass
@@ -89,7 +101,7 @@ class TestDownload:
 
     def test_truncated_again_and_again_is_resumed_by_the_next_call(self, server, tmp_path):
         server.breaks = [100, 100, 100]
-        with pytest.raises(InputError, match=r"only 100 of \d+ bytes arrived.* 300 bytes that arrived are kept"):
+        with pytest.raises(InputError, match=r"only 300 of 512000 bytes arrived.* 300 bytes that arrived are kept"):
             download(server.url(), tmp_path / "file", SHA256)
         assert left_behind(tmp_path) == ["file.part"]
         download(server.url(), tmp_path / "file", SHA256)
@@ -144,11 +156,60 @@ class TestDownload:
         with pytest.raises(InputError, match=r"cannot be fetched: .*[Rr]efused"):
             download("http://127.0.0.1:1/file", tmp_path / "file", SHA256)
 
-    def test_two_at_once_do_not_mix(self, server, tmp_path):
-        with (tmp_path / "file.part").open("ab") as other:
-            fcntl.flock(other, fcntl.LOCK_EX)
-            with pytest.raises(InputError, match="is being fetched by another process"):
-                download(server.url(), tmp_path / "file", SHA256)
+    def test_partial_answers_that_end_early_are_gone_on_from(self, server, tmp_path):
+        (tmp_path / "file.part").write_bytes(CONTENT[:1000])
+        server.most, server.content = 200_000, 2 * CONTENT
+        sha256 = hashlib.sha256(2 * CONTENT).hexdigest()
+        with pytest.raises(InputError, match="only 601000 of 1024000 bytes arrived"):
+            download(server.url(), tmp_path / "file", sha256)
+        download(server.url(), tmp_path / "file", sha256)
+        assert (tmp_path / "file").read_bytes() == 2 * CONTENT
+        assert server.asked == [f"bytes={1000 + 200_000 * i}-" for i in range(6)]
+
+    @pytest.mark.parametrize("tells", ["bytes 0-511999/512000", "bytes 4999-511999/512000", "bytes */512000", "what"])
+    def test_another_range_than_asked_for_is_not_appended(self, server, tmp_path, tells):
+        (tmp_path / "file.part").write_bytes(CONTENT[:5000])
+        server.tells = tells
+        download(server.url(), tmp_path / "file", None)  # without a checksum to tell afterwards
+        assert (tmp_path / "file").read_bytes() == CONTENT
+        assert server.asked == ["bytes=5000-", None]
+
+    def test_what_had_arrived_entirely_is_not_asked_for_again(self, server, tmp_path):
+        (tmp_path / "file.part").write_bytes(CONTENT)
+        download(server.url(), tmp_path / "file", SHA256)
+        assert (tmp_path / "file").read_bytes() == CONTENT
+        assert server.asked == []
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="There is no /dev/full here.")
+    def test_a_full_disk_is_told_as_such_and_at_once(self, server, tmp_path):
+        (tmp_path / "file").write_bytes(b"old")
+        (tmp_path / "file.part").symlink_to("/dev/full")
+        with pytest.raises(InputError, match=r"^Cannot write .*file\.part: No space left on device\. Free some space"):
+            download(server.url(), tmp_path / "file", SHA256)
+        assert (tmp_path / "file").read_bytes() == b"old"
+        assert len(server.asked) == 1
+
+    def test_a_process_killed_while_it_writes_leaves_no_half_file(self, server, tmp_path):
+        """Neither the final name nor what has arrived is touched by the kill; the next call goes on."""
+        server.pause = 60.0  # after the first hundred thousand bytes
+        code = f"""
+from pathlib import Path
+from scorebo.data.download import download
+download({server.url()!r}, Path({str(tmp_path / "file")!r}), {SHA256!r}, timeout=60.0)
+"""
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        with subprocess.Popen([sys.executable, "-c", code], env=environment) as process:
+            part, deadline = tmp_path / "file.part", time.monotonic() + 60.0
+            while not (part.exists() and part.stat().st_size) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            process.kill()
+        there = part.stat().st_size
+        assert left_behind(tmp_path) == ["file.part"]
+        assert 0 < there < len(CONTENT)
+        server.pause = 0.0
+        download(server.url(), tmp_path / "file", SHA256)
+        assert (tmp_path / "file").read_bytes() == CONTENT
+        assert server.asked == [None, f"bytes={there}-"]
 
 
 def table(tmp_path, monkeypatch, text):
@@ -194,8 +255,18 @@ class TestCommand:
         table(tmp_path, monkeypatch, files)
         fetch(sources.dataset("toy"))
         assert [(tmp_path / "data/toy" / name).read_text() for name in ("one.csv", "two.csv")] == ["1", "2"]
-        assert left_behind(tmp_path / "data/toy") == ["one.csv", "two.csv"]
+        assert left_behind(tmp_path / "data/toy") == [LOCK, "one.csv", "two.csv"]
         assert len(server.asked) == 1
+
+    def test_an_archive_of_the_users_own_is_left_alone(self, server, tmp_path, monkeypatch):
+        table(tmp_path, monkeypatch, f"{{one.csv: {{url: '{server.url('all.zip')}', member: one.csv}}}}")
+        folder = tmp_path / "data" / "toy"
+        folder.mkdir(parents=True)
+        (folder / "all.zip").write_bytes(b"mine")
+        (folder / "one.csv").write_text("1")
+        fetch(sources.dataset("toy"))
+        assert left_behind(folder) == ["all.zip", "one.csv"]  # and nothing written where all is there
+        assert server.asked == []
 
     def test_archives_that_are_none_or_lack_the_file(self, server, tmp_path, monkeypatch):
         table(tmp_path, monkeypatch, f"{{one.csv: {{url: '{server.url('all.zip')}', member: one.csv}}}}")
@@ -207,6 +278,36 @@ class TestCommand:
         server.content = packed.getvalue()
         with pytest.raises(InputError, match=r"has no one\.csv in it"):
             fetch(sources.dataset("toy"))
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("one.csv", "1" * 1000)
+        spoilt = bytearray(packed.getvalue())
+        spoilt[30 + len("one.csv")] = 0xFF  # the first of the compressed bytes, after the entry's header and name
+        for content, message in ((spoilt, "is no intact zip archive"), (packed.getvalue(), None)):
+            server.content = bytes(content)
+            with pytest.raises(InputError, match=message) if message else contextlib.nullcontext():
+                fetch(sources.dataset("toy"))  # asked for again each time: a bad archive is not kept
+        assert (tmp_path / "data/toy/one.csv").read_text() == "1" * 1000
+        assert len(server.asked) == 4
+        assert left_behind(tmp_path / "data/toy") == [LOCK, "one.csv"]
+
+    def test_two_at_once_do_not_mix(self, server, tmp_path, monkeypatch):
+        """The second is refused while the first is at it, and has nothing to do afterwards."""
+        table(tmp_path, monkeypatch, f"{{file: {{url: '{server.url()}', sha256: {SHA256}}}}}")
+        toy = sources.dataset("toy")
+        server.pause = 0.05
+        said = []
+        first = threading.Thread(target=fetch, args=(toy, said.append))
+        first.start()
+        while not server.asked:
+            time.sleep(0.005)
+        with pytest.raises(InputError, match=r"^'toy' is being fetched into .* by another process\.$"):
+            fetch(toy)
+        first.join()
+        assert said == [f"file: fetched from {server.url()}"]
+        fetch(toy, said.append)
+        assert said[1] == "file: intact, left alone"
+        assert len(server.asked) == 1
 
     def test_mistakes_are_explained(self, tmp_path, monkeypatch, capsys):
         table(tmp_path, monkeypatch, "{one.csv: {sha256: '00'}}")

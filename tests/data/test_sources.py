@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from scorebo.cli import main
 from scorebo.config import available
 from scorebo.data import sources
 from scorebo.data.check import INTACT, MISSING, how_to_get, required, states
@@ -43,11 +44,23 @@ def test_missing_and_damaged_data_are_told_in_one_sentence(monkeypatch, tmp_path
         required("dna")
 
 
-def test_another_form_of_a_file_serves_as_well(monkeypatch, tmp_path):
+def test_another_form_of_a_file_serves_as_well(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("SCOREBO_DATA", str(tmp_path))
     (tmp_path / "ct_slice").mkdir()
     (tmp_path / "ct_slice" / "CT_slice_X.npy").write_bytes(b"")
     assert required("ct_slice") == [tmp_path / "ct_slice" / "CT_slice_X.npy"]
+    assert main(["data", "check", "ct_slice"]) == 0
+    assert capsys.readouterr().out.endswith("CT_slice_X.npy: there, without a published checksum\n")
+
+
+def test_only_the_files_that_are_asked_for_have_to_be_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("SCOREBO_DATA", str(tmp_path))
+    first, second, _ = (source.name for source in sources.dataset("pd1").files)
+    (tmp_path / "pd1" / "surrogates").mkdir(parents=True)
+    (tmp_path / "pd1" / second).write_text("{}")
+    assert required("pd1", [second]) == [tmp_path / "pd1" / second]
+    with pytest.raises(InputError, match="The data 'pd1' are missing"):
+        required("pd1", [first])
 
 
 def test_the_files_here_are_those_of_the_table(real_data):

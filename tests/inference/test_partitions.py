@@ -12,7 +12,6 @@ from scorebo.errors import InputError
 from scorebo.gp.partitions import Partitions, canonical, number_of_ways
 from scorebo.inference import Carry
 from scorebo.inference.partitions import PartitionFits, walk
-from scorebo.loop import execute
 from scorebo.seeds import derive
 from tests.runs import tiny_config
 
@@ -220,10 +219,3 @@ def test_a_task_without_groups_needs_to_be_told(tmp_path):
         load_model(tiny_config(tmp_path, "branin", "nei", "model=additive")["model"])
     config = tiny_config(tmp_path, "branin", "nei", "model=additive", "model.partitions.max_groups=2")
     assert load_model(config["model"]).partitions == Partitions(2)
-
-
-def test_a_run_with_more_groups_than_inputs_evaluates_nothing(tmp_path):
-    config = tiny_config(tmp_path, "branin", "nei", "model=additive", "model.partitions.max_groups=3")
-    with pytest.raises(InputError, match="at most the number of inputs, 2; got 3"):
-        execute(config)
-    assert not list(tmp_path.iterdir())
