@@ -15,13 +15,16 @@ from scorebo.errors import InputError
 
 # Least standard deviation of transformed outputs, relative to the largest of them: below it is rounding.
 RESOLUTION = 1e-12
+# Outputs in a narrow band far from 0 may have a most likely power that leaves less. The likelihood has one peak: of the
+# powers that leave more the nearest is the most likely. It is sought towards 1, which changes nothing.
+FINE_RESOLUTION, SHARES = 1e-8, 0.9 ** np.arange(1, 31)
 
 
 def most_likely_power(y: Tensor) -> float:
-    """λ under which the transformed outputs `n` are most likely to be normal.
+    """λ under which the transformed outputs `n` are most likely to be normal, of those that rounding allows.
 
     Raises:
-        InputError: outputs that this power makes infinite, or all the same.
+        InputError: outputs that such powers make infinite, or all the same.
     """
     from scipy.stats import yeojohnson_normmax  # half a second, which runs of other models need not spend
 
@@ -30,13 +33,20 @@ def most_likely_power(y: Tensor) -> float:
             power = float(yeojohnson_normmax(y.numpy()))
         except (ValueError, RuntimeError, FloatingPointError):
             power = math.nan
+    if _keeps_apart(y, power, RESOLUTION):
+        return power
+    for nearer in (1.0 + (power - 1.0) * SHARES).tolist():
+        if _keeps_apart(y, nearer, FINE_RESOLUTION):
+            return nearer
+    raise InputError(
+        f"{len(y)} outputs from {float(y.min()):g} to {float(y.max()):g} cannot be transformed by Yeo and "
+        f"Johnson's power transform: the most likely power is {power:g}. Choose model.yeo_johnson=false."
+    )
+
+
+def _keeps_apart(y: Tensor, power: float, resolution: float) -> bool:
     seen = transform(y, power)
-    if not (bool(seen.isfinite().all()) and float(seen.std()) > RESOLUTION * float(seen.abs().max())):
-        raise InputError(
-            f"{len(y)} outputs from {float(y.min()):g} to {float(y.max()):g} cannot be transformed by Yeo and "
-            f"Johnson's power transform: the most likely power is {power:g}. Choose model.yeo_johnson=false."
-        )
-    return power
+    return bool(seen.isfinite().all()) and math.inf > float(seen.std()) > resolution * float(seen.abs().max())
 
 
 def transform(y: Tensor, power: float) -> Tensor:

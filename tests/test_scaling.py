@@ -48,6 +48,19 @@ def test_outputs_that_cannot_be_transformed_are_refused(y):
         Scaling.of(BOUNDS, torch.tensor(y, dtype=torch.float64), maximize=True, standardize=True, yeo_johnson=True)
 
 
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_narrow_band_far_from_zero_is_transformed_as_far_as_rounding_allows(mirrored):
+    """Accuracies in per cent, of whose differences the most likely power would leave less than rounding takes."""
+    y = torch.tensor([96.66, 96.71, 96.02, 96.19, 97.68, 98.32, 97.31, 99.39, 96.56, 99.19, 98.79, 97.16])
+    y = (-y if mirrored else y).double()
+    scaling = Scaling.of(BOUNDS, y, maximize=True, standardize=True, yeo_johnson=True)
+    power = 2.0 - scaling.output_power if mirrored else scaling.output_power
+    assert -6.28 < power < 0.0  # the most likely one is -6.28
+    seen = scaling.to_model(y)
+    assert torch.equal(seen.argsort(), y.argsort())
+    torch.testing.assert_close(scaling.from_model(seen), y, rtol=1e-6, atol=0.0)
+
+
 @pytest.mark.parametrize("largest", [1e6, 1e30, 1e200])
 def test_outputs_of_a_huge_range_can_be_transformed(largest):
     y = torch.tensor([1.0, 2.0, 3.0, largest], dtype=torch.float64)
