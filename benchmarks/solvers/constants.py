@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.solvers.boltzmann import universe
+from benchmarks.solvers.boltzmann import check_version, universe
 from benchmarks.solvers.galaxies import Likelihood
 from benchmarks.solvers.reading import Array
 
@@ -16,6 +16,7 @@ H, OMEGA_B, OMEGA_M, SPECTRAL_INDEX, AMPLITUDE = 0.701, 0.0462, 0.2792, 0.96, 2.
 
 def sdss(folder: str) -> Callable[[Array], Array]:
     """The function constants `n x 11` -> −ln L, `n`; raises where a spectrum cannot be computed."""
+    check_version()
     fiducial = universe(
         ombh2=OMEGA_B * H**2,
         omch2=(OMEGA_M - OMEGA_B) * H**2,

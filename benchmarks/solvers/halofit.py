@@ -14,7 +14,7 @@ LN_RADII = (np.log(1e-3), np.log(1e2))
 
 
 def ratio(k: Array, power: Array, omega_m: float, omega_v: float) -> Array:
-    """P_nonlinear / P_linear at each k, `K`; 1 where nothing is nonlinear yet.
+    """P_nonlinear / P_linear at each k, `K`; 1 where nothing is nonlinear yet, and an error where everything is.
 
     Args:
         k: `K`, rising, evenly spaced in ln k.
@@ -31,7 +31,7 @@ def ratio(k: Array, power: Array, omega_m: float, omega_v: float) -> Array:
         weight = step * delta * np.exp(-x2)
         return weight.sum(), -2 * (weight * x2).sum(), (weight * (4 * x2**2 - 4 * x2)).sum()
 
-    if variance(LN_RADII[0])[0] <= 1.0 or variance(LN_RADII[1])[0] >= 1.0:
+    if variance(LN_RADII[0])[0] <= 1.0:
         return np.ones_like(k)
     nonlinear = brentq(lambda ln_radius: np.log(variance(ln_radius)[0]), *LN_RADII, xtol=1e-10)
     total, first, second = variance(nonlinear)
