@@ -57,7 +57,8 @@ class Benchmark(ABC):
         bounds: `2 x D` in the task's own units, float64: lower corner, upper corner.
         maximize: Whether larger values of f are better.
         optimal_value: The best value of f on the box in that direction, or None where it is not known.
-        best_known: The best value anybody has told of, where the optimal one is not known.
+        best_known: The best value that was found, where the optimal one is not known; None if there is none.
+        best_known_how: How it was found, in words, or that none is known.
         quantity: What f is, with its unit, in words.
         expensive: Whether a value takes so long that models are not judged on test points.
     """
@@ -67,6 +68,7 @@ class Benchmark(ABC):
     maximize: bool = False
     optimal_value: float | None = None
     best_known: float | None = None
+    best_known_how: str = "none is known"
     quantity: str = ""
     expensive: bool = False
 

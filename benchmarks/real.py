@@ -16,7 +16,6 @@ class LassoDNA(OutsideTask):
 
     bounds = ((-1.0,) * lasso.FEATURES, (1.0,) * lasso.FEATURES)
     quantity = "mean squared error of the class number (1, 2 or 3), five-fold cross-validated"
-    best_known = 0.30402  # with one penalty for all features
     expensive = True
 
     def solver(self) -> tuple[Callable[..., Solve], dict[str, Any]]:

@@ -7,6 +7,7 @@ its logarithm and every whole number with the same share of the box; `configurat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,7 +18,10 @@ from benchmarks.outside.process import Solve
 from benchmarks.outside.task import OutsideTask
 from benchmarks.solvers import lcbench, pd1
 from scorebo.data.check import required
-from scorebo.errors import InputError, check_integer
+from scorebo.data.sources import dataset
+from scorebo.errors import check_choice, check_integer
+
+SUFFIX = "-valid_error_rate.json"
 
 
 class _Surrogate(OutsideTask):
@@ -48,7 +52,7 @@ class PD1(_Surrogate):
     """Validation accuracy of a network of PD1, by the surrogate of mf-prior-bench.
 
     Args:
-        model: name of the surrogate's file without `-valid_error_rate.json`.
+        model: name of the surrogate's file without its ending.
         options: those of every surrogate.
     """
 
@@ -60,10 +64,9 @@ class PD1(_Surrogate):
         super().__init__(**options)
 
     def solver(self) -> tuple[Callable[..., Solve], dict[str, Any]]:
-        files = {path.name.removesuffix("-valid_error_rate.json"): path for path in required("pd1")}
-        if self.model not in files:
-            raise InputError(f"PD1 has no surrogate '{self.model}'. It has: {', '.join(files)}.")
-        return pd1.accuracy, {"file": str(files[self.model]), "space": self.space, "epoch": self.epoch}
+        names = {Path(source.name).name.removesuffix(SUFFIX): source.name for source in dataset("pd1").files}
+        (file,) = required("pd1", [names[check_choice("surrogate of PD1", self.model, names)]])
+        return pd1.accuracy, {"file": str(file), "space": self.space, "epoch": self.epoch}
 
 
 class LCBench(_Surrogate):

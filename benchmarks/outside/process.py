@@ -29,7 +29,7 @@ SLICE = 0.2
 
 
 class SolverError(InputError):
-    """The solver crashed, hung, ran out of memory or raised; the next call starts a new one where there is none."""
+    """The solver crashed, hung, ran out of memory or raised at a point; the next call starts a new one if need be."""
 
 
 class Solver:
@@ -55,8 +55,10 @@ class Solver:
             self._child = _Child(self.make, self.arguments, self.memory_limit_mb)
             try:
                 self._child.answer(START_LIMIT)
-            except InputError:
+            except InputError as error:
                 self._child.end()
+                if isinstance(error, SolverError):  # nothing that the point could help
+                    raise InputError(f"The solver cannot be started. {error}") from error
                 raise
         self._child.send(X)
         return np.asarray(self._child.answer(self.time_limit), dtype=np.float64)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.base import Benchmark
+from benchmarks.best import best_known
 from benchmarks.outside.process import Solve, Solver, SolverError
 from scorebo.errors import InputError, check_number
 
@@ -48,6 +49,9 @@ class OutsideTask(Benchmark):
             module, extra = self.package
             raise InputError(f"Task '{self.name}' needs the package {module}: pip install 'scorebo[{extra}]'.")
         make, arguments = self.solver()
+        best = best_known(self.name)
+        if best is not None and len(best.x) == self.dim:
+            self.best_known, self.best_known_how = best.value, best.how
         self._solve = Solver(make, arguments, time_limit=time_limit, memory_limit_mb=memory_limit_mb)
 
     @abstractmethod

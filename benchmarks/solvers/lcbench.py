@@ -19,8 +19,10 @@ COLUMNS = (
     *("epoch", "batch_size", "learning_rate", "momentum", "weight_decay"),
     *("num_layers", "max_units", "max_dropout"),
 )
-OUTPUTS = 6
 VAL_ACCURACY = 1
+# What the model takes, by name, type and number of columns, and the type and number of columns of what it gives.
+INPUTS = [("x_cat", "tensor(int32)", 1), ("x_cont", "tensor(float)", len(COLUMNS))]
+OUTPUT = ("tensor(float)", 6)
 
 
 def accuracy(
@@ -39,8 +41,6 @@ def accuracy(
         table = np.column_stack([np.full(rows, float(epoch)), decode(tuple(space), points)])[:, order]
         inputs = {"x_cat": np.full((rows, 1), code, dtype=np.int32), "x_cont": table.astype(np.float32)}
         (output,) = session.run(None, inputs)
-        if output.shape != (rows, OUTPUTS):
-            raise InputError(f"{model} is another version: it has {output.shape[-1]} outputs, not {OUTPUTS}.")
         return output[:, VAL_ACCURACY].astype(np.float64)
 
     return solve
@@ -67,7 +67,16 @@ def _session(model: str) -> Any:
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own classes have no common base
         raise InputError(f"{model} is no model in the ONNX format ({type(error).__name__}).") from error
-    inputs = {node.name for node in session.get_inputs()}
-    if inputs != {"x_cat", "x_cont"}:
-        raise InputError(f"{model} is another version: its inputs are {', '.join(sorted(inputs))}, not x_cat, x_cont.")
+    takes, gives = (
+        sorted((node.name, node.type, *node.shape[1:]) for node in nodes)
+        for nodes in (session.get_inputs(), session.get_outputs())
+    )
+    if takes != INPUTS:
+        raise InputError(f"{model} is another version: it takes {_told(takes)}, not {_told(INPUTS)}.")
+    if [what[1:] for what in gives] != [OUTPUT]:
+        raise InputError(f"{model} is another version: it gives {_told(gives)}, not {_told([('output', *OUTPUT)])}.")
     return session
+
+
+def _told(tensors: Sequence[Sequence[Any]]) -> str:
+    return " and ".join(f"{name} ({', '.join(map(str, what))})" for name, *what in tensors)

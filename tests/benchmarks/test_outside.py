@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import time
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,7 +107,7 @@ class TestSolver:
             solver("data")(GOOD)
         ask = solver("load")
         for _ in range(2):
-            with pytest.raises(SolverError, match=r"raised RuntimeError: no library\."):
+            with pytest.raises(InputError, match=r"cannot be started\. The solver raised RuntimeError: no library\.$"):
                 ask(GOOD)
 
     def test_a_child_ends_with_its_parent_though_it_is_at_work(self, tmp_path):
@@ -146,8 +148,11 @@ class TestTask:
         X = torch.tensor([[0.25, 0.5], [0.75, 0.5], [0.25, 0.5]], dtype=torch.float64)
         assert task.evaluate_true(X).tolist() == [0.3125, 300.0, 0.3125]
         assert "scores 300 at [[0.75, 0.5]]: The solver" in caplog.text
-        with pytest.raises(InputError, match="another planet"):  # but not data that cannot be used
+        # But neither data that cannot be used nor a library that cannot be loaded, which would score so everywhere.
+        with pytest.raises(InputError, match="another planet"):
             Scored(fault="data", **OPTIONS).evaluate_true(X)
+        with pytest.raises(InputError, match="cannot be started"):
+            Scored(fault="load", **OPTIONS).evaluate_true(X)
 
     def test_mistakes_are_explained(self):
         for name in ("time_limit", "memory_limit_mb"):
@@ -161,6 +166,28 @@ class TestTask:
             Needy(**OPTIONS)
         with pytest.raises(TypeError, match="solver"):
             OutsideTask(time_limit=1.0, memory_limit_mb=1.0, **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("task", "module", "extra"),
+    [
+        ("cosmology", "camb", "cosmology"),
+        ("lcbench_167168", "onnxruntime", "lcbench"),
+        ("pd1_lm1b", "xgboost", "pd1"),
+    ],
+)
+def test_a_missing_package_is_named_with_the_extra_to_install(task, module, extra, tmp_path, monkeypatch, capsys):
+    """In one sentence, before the data are looked for; and the extra is one of the package's, with that package."""
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setenv("SCOREBO_DATA", str(tmp_path))
+    assert main(["run", f"benchmark={task}", "acquisition=random", f"results={tmp_path / 'results'}"]) == 2
+    expected = f"scorebo: Task '{task}' needs the package {module}: pip install 'scorebo[{extra}]'.\n"
+    assert capsys.readouterr().err == expected
+    assert not (tmp_path / "results").exists()
+    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    assert all(requirement.startswith(module) for requirement in extras[extra])
 
 
 @pytest.mark.parametrize(("fault", "reason"), [("crash", "SIGSEGV"), ("hang", "time limit")])

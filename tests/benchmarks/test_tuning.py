@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 from benchmark_contract import uniform
-from real_contract import RealTask
+from real_contract import RealTask, check_best_known, two_iterations
 
 from benchmarks.spaces import Parameter, decode, parameters
 from scorebo.config import load_benchmark
@@ -162,6 +162,13 @@ class TestPD1CIFAR100(PD1Task):
         monkeypatch.setenv("SCOREBO_DATA", str(tmp_path))
         with pytest.raises(InputError, match=r"The data 'pd1' are missing: .*`scorebo data fetch pd1` gets it"):
             load_benchmark("pd1_wmt")
+        with pytest.raises(
+            InputError, match=r"Unknown surrogate of PD1 'cifar'\. .*Allowed: cifar100-wide_resnet-2048"
+        ):
+            load_benchmark("pd1_wmt", model="cifar")
+        model, _, _ = PD1["pd1_wmt"]
+        train(tmp_path / "pd1" / "surrogates" / f"{model}-valid_error_rate.json")
+        assert load_benchmark("pd1_wmt").dim == 4  # which needs its own surrogate only
 
     def test_columns_are_found_by_name(self, tmp_path):
         """A model that has its columns in another order is the same function."""
@@ -175,13 +182,36 @@ class TestPD1CIFAR100(PD1Task):
         assert pd1.accuracy(str(tmp_path / "model.json"), space, 7)(x) == pytest.approx(expected, abs=1e-6)
 
 
+def onnx_identity(takes, gives):
+    """A model in the ONNX format all of whose outputs are its input x_cont; tensors by name, type and columns.
+
+    In Protocol Buffers' own encoding: the number of a field and how it is stored, then a number or what follows.
+    """
+
+    def field(number, content):
+        if isinstance(content, int):
+            return bytes([number << 3, content])
+        content = content.encode() if isinstance(content, str) else content
+        assert len(content) < 2**14
+        size = [len(content)] if len(content) < 128 else [len(content) & 127 | 128, len(content) >> 7]
+        return bytes([number << 3 | 2, *size]) + content
+
+    def tensor(name, kind, columns):
+        shape = field(1, field(2, "n")) + field(1, field(1, columns))
+        return field(1, name) + field(2, field(1, field(1, kind) + field(2, shape)))
+
+    nodes = [field(1, field(1, "x_cont") + field(2, name) + field(4, "Identity")) for name, _, _ in gives]
+    graph = [*nodes, field(2, "g"), *(field(11, tensor(*t)) for t in takes), *(field(12, tensor(*t)) for t in gives)]
+    return field(1, 8) + field(7, b"".join(graph)) + field(8, field(1, "") + field(2, 13))
+
+
 @pytest.mark.skipif(
     importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed: the extra lcbench."
 )
 class TestLCBench(RealTask):
     name, noise_std, initial, total, maximize = "lcbench_167168", 0.0, 12, 125, True
     bounds = [[0.0] * 7, [1.0] * 7]  # noqa: RUF012
-    model, draws, expensive = "warped", WARPED, False
+    model, draws, expensive, same = "warped", WARPED, False, 1e-5
 
     def test_values_match_an_independent_computation(self, task, data):
         """YAHPO Gym's encoding and order of columns, one point at a time."""
@@ -253,13 +283,33 @@ class TestLCBench(RealTask):
         ):
             with pytest.raises(InputError, match=message):
                 lcbench.accuracy(**good | change)
+        x_cat, x_cont = ("x_cat", 6, 1), ("x_cont", 1, 8)
+        right = r"x_cat \(tensor\(int32\), 1\) and x_cont \(tensor\(float\), 8\)"
+        for takes, gives, message in (
+            ([x_cat, x_cont], [("y", 1, 8)], r"gives y \(tensor\(float\), 8\), not output \(tensor\(float\), 6\)\.$"),
+            (
+                [x_cat, x_cont],
+                [("y", 1, 8), ("z", 1, 8)],
+                r"gives y \(tensor\(float\), 8\) and z \(tensor\(float\), 8\), not",
+            ),
+            ([x_cat, ("x_cont", 1, 6)], [("y", 1, 6)], rf"takes .* x_cont \(tensor\(float\), 6\), not {right}\.$"),
+            ([("x_cat", 7, 1), x_cont], [("y", 1, 8)], rf"takes x_cat \(tensor\(int64\), 1\) and .*, not {right}\.$"),
+            ([x_cont], [("y", 1, 8)], rf"takes x_cont \(tensor\(float\), 8\), not {right}\.$"),
+        ):
+            spoilt.write_bytes(onnx_identity(takes, gives))
+            with pytest.raises(InputError, match=f"spoilt is another version: it {message}"):
+                lcbench.accuracy(**good | {"model": str(spoilt)})
         with pytest.raises(InputError, match="task_id must be a whole number"):
             load_benchmark(self.name, task_id="many")
 
 
 @pytest.mark.parametrize("task_id", [126026, 168868, 189873])
-def test_other_tasks_of_lcbench_are_other_functions(real_data, task_id):
+def test_other_tasks_of_lcbench_are_other_functions(real_data, task_id, tmp_path):
+    if importlib.util.find_spec("onnxruntime") is None:
+        pytest.skip("onnxruntime is not installed: the extra lcbench.")
     first, other = load_benchmark("lcbench_167168"), load_benchmark(f"lcbench_{task_id}")
     assert (other.task_id, other.space) == (task_id, first.space)
     X = uniform(first, 3)
     assert (first.evaluate_true(X) != other.evaluate_true(X)).all()
+    check_best_known(other, 1000, TestLCBench.same)
+    two_iterations(other, tmp_path)
