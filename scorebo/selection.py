@@ -174,8 +174,8 @@ def _near(runs: Sequence[Mapping[Any, Any]], wanted: Mapping[str, Identities], r
     """How the first run that has the names and the seed of a wanted one differs from it."""
     named = {
         (*(config[name]["name"] for name in WHO[:-1]), config["seed"]): (scale, config)
-        for scale, identities in reversed(wanted.items())
-        for config in reversed(identities.values())
+        for scale, identities in reversed(list(wanted.items()))
+        for config in reversed(list(identities.values()))
     }  # of several the first
     for run in runs:
         if (who := tuple(run[name] for name in WHO)) in named:
