@@ -80,7 +80,7 @@ def measure(kind: str, name: str, n: int, D: int, limit: float) -> dict[str, flo
     done = bool(phases)
     process.kill()
     process.join()
-    return {**phases, "seconds": sum(phases.values()) if done else limit, "finished": float(done)}
+    return {**phases, "seconds": sum(phases.values()) if done else limit, "finished": int(done)}
 
 
 def _measure(kind: str, name: str, n: int, D: int, sender: Any) -> None:
