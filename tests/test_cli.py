@@ -307,13 +307,15 @@ def test_numerical_libraries_are_not_loaded_for_help_or_a_finished_run(tmp_path)
         assert not {"torch", "numpy", "numba", "nutpie", "matplotlib", "pandas"} & set(loaded)
 
 
-def test_a_run_loads_what_it_needs_and_nothing_to_draw_or_tabulate_with(tmp_path):
-    """Start-up is part of every run of a sweep: arviz, pandas and matplotlib would double it."""
+@pytest.mark.parametrize(("benchmark", "acquisition"), [("gramacy1", "sal_hr"), ("branin", "nei")])
+def test_a_run_loads_what_it_needs_and_nothing_to_draw_or_tabulate_with(benchmark, acquisition, tmp_path):
+    """Start-up is part of every run of a sweep: arviz, pandas and matplotlib would double it, and so would JAX."""
     code = "import sys, json; from scorebo.cli import main; main(sys.argv[1:]); print(json.dumps(sorted(sys.modules)))"
-    command = [sys.executable, "-c", code, "run", "--quiet", *tiny_overrides(tmp_path, "gramacy1", "sal_hr")]
+    command = [sys.executable, "-c", code, "run", "--quiet", *tiny_overrides(tmp_path, benchmark, acquisition)]
     loaded = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
     assert "nutpie._lib" in loaded
-    assert not {"nutpie", "arviz", "arviz_stats", "pandas", "matplotlib", "scipy.stats", "submitit"} & set(loaded)
+    unwanted = {"nutpie", "arviz", "arviz_stats", "pandas", "matplotlib", "scipy.stats", "submitit", "jax", "sympy"}
+    assert not unwanted & set(loaded)
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():

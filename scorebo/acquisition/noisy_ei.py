@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 from botorch.models.model import Model
-from botorch.sampling.normal import SobolQMCNormalSampler
 from botorch.utils.sampling import draw_sobol_normal_samples
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
 from scorebo.acquisition.base import PointAcquisition
 from scorebo.errors import InputError, check_integer
+from scorebo.gp import FullyBayesianGP
 
 # Samples by which BoTorch prunes the baseline.
 PRUNING_SAMPLES = 2048
@@ -52,13 +52,9 @@ class NoisyExpectedImprovement(PointAcquisition):
         self.check_options(log, num_samples, seed)
         super().__init__(model)
         self.log = log
-        # Imported only here: with it come NumPyro and JAX, which take as long as all the rest to load.
-        from botorch.acquisition.utils import prune_inferior_points
-
         model, seed = self.model, seed % 2**32
-        pruning = SobolQMCNormalSampler(torch.Size([PRUNING_SAMPLES]), seed=seed)
         with torch.no_grad():
-            self.baseline = prune_inferior_points(model, model.train_X, sampler=pruning)
+            self.baseline = possibly_best(model, seed)
             mean, covariance = model.joint(self.baseline)
             _, self.whitened = model.whiten(self.baseline)  # M x n x n_b
             self.factor = psd_safe_cholesky(covariance)  # M x n_b x n_b
@@ -90,6 +86,18 @@ class NoisyExpectedImprovement(PointAcquisition):
         variance = scale - whitened.square().sum(dim=-2) - weights.square().sum(dim=-2)
         std = torch.maximum(variance, LEAST_VARIANCE * scale).sqrt()
         return mean.unsqueeze(-2) + self.normal @ weights + self.last_normal * std.unsqueeze(-2)
+
+
+def possibly_best(model: FullyBayesianGP, seed: int) -> Tensor:
+    """The observed points that are the best in some sample, averaged over the sets: `n_b x D`.
+
+    BoTorch's `prune_inferior_points`, by the same samples. Importing that one loads JAX, which takes as long as all the
+    rest of a start.
+    """
+    mean, covariance = model.joint(model.train_X)
+    normal = draw_sobol_normal_samples(len(model.train_X), PRUNING_SAMPLES, dtype=torch.float64, seed=seed)
+    samples = mean.mean(dim=0) + normal @ psd_safe_cholesky(covariance).mean(dim=0).mT
+    return model.train_X[samples.argmax(dim=-1).unique()]
 
 
 class _LogMeanSmooth(torch.autograd.Function):

@@ -7,6 +7,7 @@ import torch
 from acquisition_contract import AcquisitionContract, points, with_sets
 from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from botorch.acquisition.monte_carlo import qNoisyExpectedImprovement
+from botorch.acquisition.utils import prune_inferior_points
 from botorch.sampling.normal import SobolQMCNormalSampler
 
 from scorebo.acquisition import NoisyExpectedImprovement
@@ -58,6 +59,16 @@ def test_value_and_gradient_are_those_of_botorch(log, seed):
     (expected,) = torch.autograd.grad(reference.sum(), X)
     (gradient,) = torch.autograd.grad(acqf(X).sum(), X)
     torch.testing.assert_close(gradient, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("n", "dim", "num_sets"), [(2, 1, 1), (40, 2, 5), (60, 6, 16)])
+def test_the_baseline_is_that_of_botorch(n, dim, num_sets):
+    model = random_ensemble(n, n=n, dim=dim, num_sets=num_sets)
+    for seed in range(4):
+        sampler = SobolQMCNormalSampler(torch.Size([PRUNING_SAMPLES]), seed=seed)
+        assert NoisyExpectedImprovement(model, seed=seed).baseline.equal(
+            prune_inferior_points(model, model.train_X, sampler=sampler)
+        )
 
 
 def test_the_baseline_is_pruned_to_points_that_may_be_the_best():
