@@ -1,23 +1,27 @@
 """Optima of 16 x 8 paths beside BoTorch's of the same ones: seconds, evaluations, and how often the maximum is found.
 
     OMP_NUM_THREADS=1 python scripts/optima_speed.py [--dims 2 6 25] [--features 2048] [--observed 20 100] [--sets 1]
+    OMP_NUM_THREADS=1 python scripts/optima_speed.py --runs results/tour [--features 2048] [--observed 20 100]
 
 One Markdown row for each dimension, number of features and number of observations, over a few random models that no
-setting was chosen on. Ours: CPU seconds for all 16 x 8 paths, the least of three runs after one that compiles, median
-over the models. BoTorch's: CPU seconds of optimize_posterior_samples (1024 raw points, 20 restarts) with its own torch
-evaluation for the paths of one set, times 16. Hits: paths whose maximum is within 1e-3 of the best known, by ours, by
-BoTorch's or by a search with eight times the raw points and starts; for these BoTorch's optimiser evaluates compiled
-paths, which differ from torch's by rounding. At least: paths on which ours is at least BoTorch's.
+setting was chosen on; or over the models of stored runs, all of one task, after so many observations. Ours: CPU seconds
+for all 16 x 8 paths, the least of three runs after one that compiles, median over the models. BoTorch's: CPU seconds of
+optimize_posterior_samples (1024 raw points, 20 restarts) with its own torch evaluation for the paths of one set, times
+16. Hits: paths whose maximum is within 1e-3 of the best known, by ours, by BoTorch's or by a search with eight times
+the raw points and starts; for these BoTorch's optimiser evaluates compiled paths, which differ from torch's by
+rounding. At least: paths on which ours is at least BoTorch's.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,10 +29,17 @@ from botorch.models.deterministic import GenericDeterministicModel
 from botorch.utils.sampling import optimize_posterior_samples
 from torch import Tensor
 
+from benchmarks.base import Benchmark
 from scorebo.box import unit_box
+from scorebo.config import instantiate
 from scorebo.gp import FullyBayesianGP
 from scorebo.optima import PosteriorPaths, _search, maximise, raw, sample_paths
+from scorebo.scaling import Scaling
 from scorebo.seeds import derive
+from scorebo.store import read_records, run_id
+from scorebo.store.collect import find_runs
+from scorebo.store.resume import RUN_DIGITS
+from scorebo.store.stored_config import read_config
 
 SETS, PATHS = 16, 8
 
@@ -40,7 +51,9 @@ def main() -> None:
     parser.add_argument("--features", type=int, nargs="+", default=[2048])
     parser.add_argument("--observed", type=int, nargs="+", default=[20, 50, 100])
     parser.add_argument("--models", type=int, default=2, help="random models for each row")
+    parser.add_argument("--runs", type=Path, help="folder of results whose models are taken instead of random ones")
     parser.add_argument("--sets", type=int, default=4, help="sets of each model whose maxima are compared")
+    parser.add_argument("--repeats", type=int, default=3, help="timed runs of ours for each model")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     print(
@@ -48,28 +61,33 @@ def main() -> None:
         "| BoTorch s | hits | BoTorch's | at least | evaluations |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
-    for dim in arguments.dims:
-        for num_features in arguments.features:
-            for n in arguments.observed:
-                print(row(dim, num_features, n, arguments.models, arguments.sets), flush=True)
+    if arguments.runs is not None:
+        groups = [stored_models(arguments.runs, n) for n in arguments.observed]
+    else:
+        sizes = itertools.product(arguments.dims, arguments.observed)
+        groups = [[random_model(dim, n, index) for index in range(arguments.models)] for dim, n in sizes]
+    for num_features, models in itertools.product(arguments.features, groups):
+        print(row(models, num_features, arguments.sets, arguments.repeats), flush=True)
 
 
-def row(dim: int, num_features: int, n: int, models: int, sets: int) -> str:
-    """One row of the table, over `models` random models."""
+def row(models: list[FullyBayesianGP], num_features: int, sets: int, repeats: int) -> str:
+    """One row of the table, over models of one size."""
+    n, dim = models[0].train_X.shape
     bounds = unit_box(dim)
     spent, evaluations, ours, peers, best = [], [], [], [], []
-    for index in range(models):
-        model = random_model(dim, n, index)
+    for model in models:
         timed(model, bounds, num_features)
-        runs = [timed(model, bounds, num_features) for _ in range(3)]
+        runs = [timed(model, bounds, num_features) for _ in range(repeats)]
         spent.append(min((run[0] for run in runs), key=lambda phases: phases[-1]))
         evaluations.append(sum(runs[0][1]) / (SETS * PATHS))
         paths = sample_paths(model, PATHS, num_features)
-        heavy = maximise.maximise_paths(paths, model, bounds, 8 * 1280, 8 * 12, seed=1)[1][:, :sets, 0]
+        few = of_sets(paths, slice(sets)), model_of_sets(model, slice(sets))
+        heavy = maximise.maximise_paths(*few, bounds, 8 * 1280, 8 * 12, seed=1)[1][..., 0]
         ours.append(runs[0][2][:, :sets])
-        peers.append(torch.stack([botorch_maxima(of_set(paths, m), bounds, own)[0] for m in range(sets)], dim=-1))
+        alone = [of_sets(paths, slice(m, m + 1)) for m in range(sets)]
+        peers.append(torch.stack([botorch_maxima(path, bounds, own)[0] for path in alone], dim=-1))
         best.append(torch.stack([ours[-1], peers[-1], heavy]).amax(dim=0))
-    _, seconds = botorch_maxima(of_set(paths, 0), bounds, through_torch)
+    _, seconds = botorch_maxima(alone[0], bounds, through_torch)
     phases = [statistics.median(phase) for phase in zip(*spent, strict=True)]
     found, peer, known = (torch.stack(part) for part in (ours, peers, best))
     hits = [f"{float((part >= known - 1e-3).double().mean()):.3f}" for part in (found, peer)]
@@ -128,9 +146,34 @@ def random_model(dim: int, n: int, index: int) -> FullyBayesianGP:
     )  # fmt: skip
 
 
-def of_set(paths: PosteriorPaths, m: int) -> PosteriorPaths:
-    """The paths of one set."""
-    keep = slice(m, m + 1)
+def stored_models(results: Path, n: int) -> list[FullyBayesianGP]:
+    """The model that each run of a folder had after n observations, from its records."""
+    models = []
+    for folder in find_runs(results):
+        config = read_config(folder / "config.yaml")
+        records = read_records(folder / "records.jsonl", run_id(config)[:RUN_DIGITS]).records
+        X, y = (torch.tensor([record[name] for record in records[:n]], dtype=torch.float64) for name in ("x", "y"))
+        record, bounds = records[n], instantiate("benchmark", config["benchmark"], expected=Benchmark).bounds
+        scaling = Scaling(bounds, record["output_sign"], record["output_mean"], record["output_std"])
+        numbers: Any = {
+            name: torch.tensor(values, dtype=torch.float64) for name, values in record["hyperparameters"].items()
+        }
+        models.append(
+            FullyBayesianGP(scaling.to_unit(X), scaling.to_model(y), noise_floor=record["noise_floor"], **numbers)
+        )
+    return models
+
+
+def model_of_sets(model: FullyBayesianGP, keep: slice) -> FullyBayesianGP:
+    """Some of the sets of a model."""
+    return FullyBayesianGP(
+        model.train_X, model.train_Y, lengthscale=model.lengthscale[keep], outputscale=model.outputscale[keep],
+        noise=model.noise[keep], mean=model.mean[keep], noise_floor=model.noise_floor,
+    )  # fmt: skip
+
+
+def of_sets(paths: PosteriorPaths, keep: slice) -> PosteriorPaths:
+    """The paths of some of the sets."""
     return replace(
         paths, frequencies=paths.frequencies[keep], cosine_weights=paths.cosine_weights[:, keep].contiguous(),
         sine_weights=paths.sine_weights[:, keep].contiguous(), lengthscale=paths.lengthscale[keep],
