@@ -1,8 +1,8 @@
 """Whole iterations of this project with both samplers, of BoTorch 0.18.1, and Pyro's sampling: one table, one figure.
 
-The data, priors and numbers are those of compare_bo_speed.py; everything runs in one process, on one core. A fit of
-the sequential sampler is the mean of those from one cold chain to the next that end at n. Prints the table, and stores
-it with the figure.
+The data, priors and numbers are those of compare_bo_speed.py; everything runs in one process, on one core, and is
+measured in seconds of the processor. A fit of the sequential sampler is the mean of those from one cold chain to the
+next that end at n. Prints the table, and stores it with the figure.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ def row(iteration: str, implementation: str, *seconds: float) -> dict[str, Any]:
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and its seconds."""
-    began = time.perf_counter()
+    """What a call returns, and its seconds of the processor, which other work on the machine does not lengthen."""
+    began = time.process_time()
     result = call()
-    return result, time.perf_counter() - began
+    return result, time.process_time() - began
 
 
 def fit(X: Tensor, Y: Tensor, sampler: str, seed: int, settings: dict[str, Any]) -> tuple[FullyBayesianGP, float]:
@@ -115,9 +115,9 @@ def fit(X: Tensor, Y: Tensor, sampler: str, seed: int, settings: dict[str, Any])
     carry, seconds = Carry(), []
     for n in range(len(X) - refresh_period(len(X)) + 1, len(X) + 1):
         y = (Y[:n] - Y[:n].mean()) / Y[:n].std()
-        began = time.perf_counter()
+        began = time.process_time()
         model = scorebo.fit_gp(X[:n], y, sampler=sampler, seed=seed, carry=carry, refresh_fraction=None, **settings)
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
     return model, float(np.mean(seconds))
 
 

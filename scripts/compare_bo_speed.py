@@ -2,10 +2,10 @@
 
 Both see the same data (Hartmann-6 with noise 0.5) and the same priors, draw 256 + 256 hyperparameter sets, keep 16,
 draw 8 optima of each and maximise the acquisition with 1024 raw points, 20 restarts and at most 100 steps, in one
-process, on one core. Prints seconds and ratios; nothing is asserted. BoTorch draws its optima with 1024 Fourier
-features (`get_optimal_samples` has no argument for it), this project with 2048. Compilation of this project's code is
-not counted (it is cached on disk); BoTorch compiles its sampler for every number of observations, which every iteration
-of a run pays, and is counted.
+process, on one core. Prints seconds of the processor and ratios; nothing is asserted. BoTorch draws its optima with
+1024 Fourier features (`get_optimal_samples` has no argument for it), this project with 2048. Compilation of this
+project's code is not counted (it is cached on disk); BoTorch compiles its sampler for every number of observations,
+which every iteration of a run pays, and is counted.
 
 The second table maximises the peer's own acquisition function, on its model and its optima, with both optimisers. The
 third shows iterations with other acquisitions.
@@ -116,40 +116,40 @@ def main() -> None:
 def our_iteration(name: str, X: Tensor, Y: Tensor, numbers: Numbers, seed: int) -> Iteration:
     """One iteration of this project, as a run does it."""
     model, sampling = fit_ours(X, Y, numbers.warmup, seed, numbers.num_sets)
-    began = time.perf_counter()
+    began = time.process_time()
     optima: tuple[Tensor | None, Tensor | None] = (None, None)
     if name not in NO_OPTIMA:
         optima = sample_optima(model, BOX, numbers.num_optima, FEATURES, seed=seed)
-    drawn = time.perf_counter()
+    drawn = time.process_time()
     around = X[Y.argmax()]
     maximize(OURS[name](model, *optima), BOX, numbers.raw_samples, numbers.restarts, numbers.maxiter, seed, around)
-    return Iteration(sampling, drawn - began, time.perf_counter() - drawn)
+    return Iteration(sampling, drawn - began, time.process_time() - drawn)
 
 
 def peer_iteration(model: Model, sampling: float, numbers: Numbers) -> tuple[Iteration, AcquisitionFunction, float]:
     """The rest of the peer's iteration after its fit, its acquisition function and the maximum it found."""
-    began = time.perf_counter()
+    began = time.process_time()
     inputs, outputs = get_optimal_samples(model, BOX, numbers.num_optima, numbers.raw_samples, numbers.restarts)
-    drawn = time.perf_counter()
+    drawn = time.process_time()
     acquisition = qSelfCorrectingBayesianOptimization(model, outputs, inputs, distance_metric="hellinger")
     value, _ = optimize(acquisition, numbers.raw_samples, numbers.restarts, numbers.maxiter)
-    return Iteration(sampling, drawn - began, time.perf_counter() - drawn), acquisition, value
+    return Iteration(sampling, drawn - began, time.process_time() - drawn), acquisition, value
 
 
 def peer_nei(model: Model, X: Tensor, numbers: Numbers) -> float:
     """Seconds in which BoTorch builds and maximises noisy expected improvement on its own model."""
-    began = time.perf_counter()
+    began = time.process_time()
     sampler = SobolQMCNormalSampler(Size([256]), seed=1)
     acquisition = qLogNoisyExpectedImprovement(model, X_baseline=X, sampler=sampler, prune_baseline=True)
     optimize(acquisition, numbers.raw_samples, numbers.restarts, numbers.maxiter)
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def our_maximum(acquisition: AcquisitionFunction, numbers: Numbers) -> tuple[float, float]:
     """The maximum that our optimiser finds, and its seconds."""
-    began = time.perf_counter()
+    began = time.process_time()
     _, value = maximize(acquisition, BOX, numbers.raw_samples, numbers.restarts, numbers.maxiter, seed=1)
-    return float(value), time.perf_counter() - began
+    return float(value), time.process_time() - began
 
 
 def median(iterations: list[Iteration]) -> Iteration:
