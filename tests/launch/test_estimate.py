@@ -4,6 +4,7 @@ import json
 import pytest
 from sweeps import sweep_of
 
+from scorebo.config import as_dict, compose
 from scorebo.launch import estimate, pilot
 from scorebo.launch.estimate import Cost, Stored, extrapolated, kind_of
 from scorebo.launch.plan import plan
@@ -69,3 +70,10 @@ def test_pilot_measures_every_kind_it_can_and_stores_nothing(tmp_path, monkeypat
     assert 100 < answer["memory_mb"] < 8000
     assert "No pilot of gramacy1" in captured.err
     assert not list(tmp_path.iterdir())
+
+
+def test_made_up_observations_are_not_mistaken_for_values_beyond_the_optimum(tmp_path, caplog):
+    overrides = ("benchmark=branin", "acquisition=random", "benchmark.total=40", "mcmc.warmup=4", "mcmc.thinning=1")
+    config = as_dict(compose([*overrides, "mcmc.num_sets=2", f"results={tmp_path}"]))
+    assert len(pilot.measure(config)) == 38
+    assert not caplog.records
