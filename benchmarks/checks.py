@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from scorebo.errors import InputError
+from scorebo.errors import InputError, describe_point
 
 # Scaling from the unit box and back may pass a bound by a few roundings; such points are moved onto it.
 ROUNDING = 1e-10
@@ -59,5 +59,5 @@ def check_outputs(name: str, X: Tensor, values: Any) -> Tensor:
         raise InputError(f"Task '{name}' must return {expected}, it returned {values.dtype}.")
     if not values.isfinite().all():
         row = int((~values.isfinite()).nonzero()[0, 0])
-        raise InputError(f"Task '{name}' returned {values[row].item()} at x = {X[row].tolist()}.")
+        raise InputError(f"Task '{name}' returned {values[row].item()} at x = {describe_point(X[row].tolist())}.")
     return values

@@ -5,9 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
+# A point of more coordinates than the first buries the message it is in, and is told by as many as the second.
+SHOWN, FEW = 12, 4
+
 
 class InputError(ValueError):
     """Something that was handed in cannot be used; the message says what and what is allowed."""
+
+
+class TaskError(InputError):
+    """A task that can be evaluated nowhere, since its data or its solver cannot be used: no failed evaluation."""
 
 
 class EvaluationError(InputError):
@@ -17,6 +24,13 @@ class EvaluationError(InputError):
         super().__init__(message)
         self.x = list(x)
         self.reason = reason
+
+
+def describe_point(x: Sequence[float]) -> str:
+    """A point in a message: its coordinates, of many the first ones."""
+    if len(x) <= SHOWN:
+        return str(list(x))
+    return f"[{', '.join(map(str, x[:FEW]))}, …] ({len(x)} coordinates)"
 
 
 def check_choice(what: str, value: object, allowed: Iterable[str]) -> str:

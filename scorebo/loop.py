@@ -20,7 +20,7 @@ from scorebo import metrics
 from scorebo.acquisition import Context, build_strategy
 from scorebo.box import unit_box
 from scorebo.config import instantiate, load_model, sampler_settings
-from scorebo.errors import EvaluationError, InputError
+from scorebo.errors import EvaluationError, InputError, TaskError, describe_point
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry, fit_gp
 from scorebo.regret import OptimisationMetrics, optimisation_metrics
@@ -147,9 +147,12 @@ class Run:
                 y, f = self.benchmark.observe(x, self.seed, iteration)
             if not (math.isfinite(y) and math.isfinite(f)):
                 raise InputError(f"Task '{self.benchmark.name}' observed y = {y}, f = {f}.")
+        except TaskError:
+            raise
         except Exception as error:  # whatever a user's function does; an interrupt is no exception of this kind
             reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-            raise EvaluationError(f"Observation {iteration} at x = {point} failed. {reason}", point, reason) from error
+            message = f"Observation {iteration} at x = {describe_point(point)} failed. {reason}"
+            raise EvaluationError(message, point, reason) from error
         return {"x": point, "y": y, "f": f}
 
 
@@ -195,6 +198,7 @@ def execute(
     Raises:
         EvaluationError: the task's function raised or returned no number. What was recorded before stays, the failure
             is noted beside it, and the next start tries the same point again.
+        TaskError: the task's data or its solver cannot be used. What was recorded before stays.
     """
     store = RunStore(Path(config["results"]), config)
     if store.is_finished():

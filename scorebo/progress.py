@@ -17,12 +17,11 @@ def describe(record: Mapping[str, Any]) -> str:
     """The metrics of a record in a few words."""
     if record.get("kind") == "initial":
         return "initial design"
-    regret = record.get("inference_regret")
-    if record["negative_mll"] is None:
-        text = f"best observed {record['best_observed']:.6g}"
-    else:
-        text = f"negative MLL {record['negative_mll']:.3f}, RMSE {record['rmse']:.4g}"
-    return text if regret is None else f"{text}, regret {regret:.3g}"
+    judged, regret = record["negative_mll"] is not None, record.get("inference_regret")
+    parts = [f"negative MLL {record['negative_mll']:.3f}, RMSE {record['rmse']:.4g}"] if judged else []
+    if not judged or regret is None:  # where no optimum is known, what was found is all that tells of progress
+        parts.append(f"best observed {record['best_observed']:.6g}")
+    return ", ".join(parts if regret is None else [*parts, f"regret {regret:.3g}"])
 
 
 class Progress:

@@ -13,7 +13,7 @@ from torch import Tensor
 from scorebo.acquisition.maximize import maximize
 from scorebo.acquisition.mixture_mean import MixtureMean
 from scorebo.box import unit_box
-from scorebo.errors import EvaluationError, InputError
+from scorebo.errors import EvaluationError, InputError, TaskError, describe_point
 from scorebo.gp import FullyBayesianGP
 from scorebo.scaling import Scaling
 from scorebo.seeds import derive
@@ -122,9 +122,12 @@ def _value_at(benchmark: Benchmark, x: Tensor) -> float:
     """The noiseless value at the recommended point; where there is none, that is a failed evaluation as any other."""
     try:
         return float(benchmark.evaluate_true(x.unsqueeze(0)))
+    except TaskError:
+        raise
     except InputError as error:
         point = x.tolist()
-        raise EvaluationError(f"The recommended point x = {point} failed. {error}", point, str(error)) from error
+        message = f"The recommended point x = {describe_point(point)} failed. {error}"
+        raise EvaluationError(message, point, str(error)) from error
 
 
 def _violation(benchmark: Benchmark, optimum: float, best: float) -> float:

@@ -40,6 +40,8 @@ def misbehave(fault):
         np.ones(2**30)
     elif fault == "raise":
         raise ArithmeticError("no convergence")
+    elif fault == "no words":
+        raise ArithmeticError
     elif fault == "stop":
         print("Fortran runtime error: end of file", file=sys.stderr)
         os._exit(3)

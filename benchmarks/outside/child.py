@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import resource
 import signal
 import sys
 import threading
@@ -51,14 +52,15 @@ def _answer(line: Connection, kind: str, function: Callable[..., Any], *points: 
     except InputError as error:
         line.send(("input", str(error)))
     except Exception as error:
-        line.send(("error", f"{type(error).__name__}: {error}"))
+        told = [type(error).__name__, *filter(None, [str(error)])]
+        if isinstance(error, MemoryError):
+            told.append(f"its memory limit is {resource.getrlimit(resource.RLIMIT_AS)[0] / 2**20:g} MiB")
+        line.send(("error", ": ".join(told)))
     return None
 
 
 def _limit_memory(megabytes: float) -> None:
     """Refuse this process more than so much address space."""
-    import resource
-
     limit = int(megabytes * 2**20)
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))

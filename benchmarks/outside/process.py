@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from scorebo.errors import InputError
+from scorebo.errors import InputError, TaskError
 from scorebo.threads import VARIABLES
 
 Array = np.ndarray
@@ -55,11 +55,10 @@ class Solver:
             self._child = _Child(self.make, self.arguments, self.memory_limit_mb)
             try:
                 self._child.answer(START_LIMIT)
-            except InputError as error:
+            except InputError as error:  # nothing that another point could help
                 self._child.end()
-                if isinstance(error, SolverError):  # nothing that the point could help
-                    raise InputError(f"The solver cannot be started. {error}") from error
-                raise
+                cannot = "The solver cannot be started. " if isinstance(error, SolverError) else ""
+                raise TaskError(f"{cannot}{error}") from error
         self._child.send(X)
         return np.asarray(self._child.answer(self.time_limit), dtype=np.float64)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.solvers.boltzmann import check_version, universe
+from benchmarks.solvers.boltzmann import Universe, check_version, universe
 from benchmarks.solvers.galaxies import Likelihood
 from benchmarks.solvers.reading import Array
 
@@ -17,7 +17,13 @@ H, OMEGA_B, OMEGA_M, SPECTRAL_INDEX, AMPLITUDE = 0.701, 0.0462, 0.2792, 0.96, 2.
 def sdss(folder: str) -> Callable[[Array], Array]:
     """The function constants `n x 11` -> −ln L, `n`; raises where a spectrum cannot be computed."""
     check_version()
-    fiducial = universe(
+    likelihood = Likelihood(folder, fiducial())
+    return lambda points: np.array([likelihood(universe(*map(float, point))) for point in points])
+
+
+def fiducial() -> Universe:
+    """The model of the halofit corrections."""
+    return universe(
         ombh2=OMEGA_B * H**2,
         omch2=(OMEGA_M - OMEGA_B) * H**2,
         omk=0.0,
@@ -30,5 +36,3 @@ def sdss(folder: str) -> Callable[[Array], Array]:
         fudge=1.14,
         helium_fudge=0.86,
     )
-    likelihood = Likelihood(folder, fiducial)
-    return lambda points: np.array([likelihood(universe(*map(float, point))) for point in points])

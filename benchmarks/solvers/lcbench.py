@@ -29,12 +29,12 @@ def accuracy(
     model: str, encoding: str, task_id: str, space: Sequence[Parameter], epoch: int
 ) -> Callable[[Array], Array]:
     """The function of points in the unit box, `n x D` -> `n`: validation accuracy in per cent."""
-    names = {"epoch", *(parameter.name for parameter in space)}
-    if names != set(COLUMNS):
-        raise InputError(f"LCBench has the parameters {', '.join(COLUMNS[1:])}, got {', '.join(sorted(names))}.")
+    names = [parameter.name for parameter in space]
+    if sorted(names) != sorted(COLUMNS[1:]):
+        raise InputError(f"LCBench has the parameters {', '.join(COLUMNS[1:])}, got {', '.join(names)}.")
     code = _code(encoding, task_id)
     session = _session(model)
-    order = [["epoch", *(parameter.name for parameter in space)].index(column) for column in COLUMNS]
+    order = [["epoch", *names].index(column) for column in COLUMNS]
 
     def solve(points: Array) -> Array:
         rows = len(points)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -22,7 +23,9 @@ def accuracy(file: str, space: Sequence[Parameter], epoch: int) -> Callable[[Arr
     try:
         booster.load_model(file)
     except xgboost.core.XGBoostError as error:
-        raise InputError(f"{file} is no XGBoost model ({str(error).strip().splitlines()[-1]}).") from error
+        # Its first line, without the time and the place in XGBoost's code; what follows is a stack trace.
+        reason = re.sub(r"^\[[\d:]+\] \S+: ", "", str(error).strip().splitlines()[0])
+        raise InputError(f"{file} is no XGBoost model ({reason}).") from error
     columns = booster.feature_names or names
     if sorted(columns) != sorted(names) or booster.num_features() != len(names):
         found = ", ".join(booster.feature_names or [f"{booster.num_features()} without names"])

@@ -61,8 +61,9 @@ def required(name: str, files: Collection[str] | None = None) -> list[Path]:
             continue
         found = state(data, source)
         if found == MISSING:
+            instead = f", nor {' or '.join(source.instead)} instead" if source.instead else ""
             raise InputError(
-                f"The data '{name}' are missing: there is no {data.path() / source.name} "
+                f"The data '{name}' are missing: there is no {data.path() / source.name}{instead} "
                 f"(data are looked for in '{data_folder()}'): {how_to_get(data)}."
             )
         path = find(data, source)

@@ -60,8 +60,10 @@ def _all_of_it(url: str, file: BinaryIO, part: Path, timeout: float) -> str:
             elif error.code < http.client.INTERNAL_SERVER_ERROR:
                 break
         except (OSError, http.client.HTTPException) as error:
-            reason = str(getattr(error, "reason", error)) or type(error).__name__
+            reason = str(getattr(error, "reason", error)).strip() or type(error).__name__
     there = file.seek(0, os.SEEK_END)
+    if not there:
+        part.unlink(missing_ok=True)
     kept = f" The {there} bytes that arrived are kept; the same command goes on from there." if there else ""
     raise InputError(f"{url} cannot be fetched: {reason}.{kept}")
 

@@ -15,7 +15,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("scorebo", "torch", "botorch", "gpytorch", "pyro-ppl", "nutpie", "numba", "numpy", "scipy", "hydra-core")
+PACKAGES = (
+    *("scorebo", "torch", "botorch", "gpytorch", "pyro-ppl", "nutpie", "numba", "numpy", "scipy", "hydra-core"),
+    # What the real tasks are solved with, on which their values depend; XGBoost has two names.
+    *("scikit-learn", "camb", "onnxruntime", "xgboost", "xgboost-cpu"),
+)
 _PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
 
 

@@ -152,6 +152,17 @@ def test_refuses_what_a_task_must_not_return(make, message):
         task.observe(X[0], 1, 1)
 
 
+def test_a_point_of_many_coordinates_does_not_bury_what_is_wrong_with_it():
+    class Broken(Benchmark):
+        bounds = ((0.0,) * 30, (1.0,) * 30)
+
+        def evaluate_true(self, X):
+            return X.sum(-1) / 0
+
+    with pytest.raises(InputError, match=r"returned inf at x = \[0\.5, 0\.5, 0\.5, 0\.5, …\] \(30 coordinates\)\.$"):
+        Broken(**OPTIONS).evaluate_true(torch.full((1, 30), 0.5))
+
+
 def test_names_the_coordinate_and_its_bounds():
     message = r"task 'sphere': coordinate 2 of point 3 is 3\.5, its bounds are \[-1, 3\]\."
     with pytest.raises(InputError, match=message):

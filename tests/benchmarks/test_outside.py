@@ -17,7 +17,7 @@ from benchmarks.outside import process
 from benchmarks.outside.process import Solver, SolverError
 from benchmarks.outside.task import OutsideTask
 from scorebo.cli import main
-from scorebo.errors import InputError
+from scorebo.errors import InputError, TaskError
 from tests import outside_tasks
 from tests.outside_benchmarks import Outside, Scored
 from tests.runs import tiny_overrides
@@ -59,7 +59,8 @@ class TestSolver:
             ("crash", r"The solver's process ended by signal SIGSEGV\."),
             ("stop", r"ended with exit code 3 \(Fortran runtime error: end of file\)\."),
             ("raise", r"The solver raised ArithmeticError: no convergence\."),
-            ("memory", r"The solver raised .*Unable to allocate 8\.00 GiB"),
+            ("memory", r"The solver raised .*Unable to allocate 8\.00 GiB.*: its memory limit is 2048 MiB\.$"),
+            ("no words", r"The solver raised ArithmeticError\.$"),
         ],
     )
     def test_failures_are_told_and_the_next_call_is_served(self, fault, message):
@@ -103,11 +104,11 @@ class TestSolver:
     def test_a_point_that_is_refused_and_data_that_are(self):
         with pytest.raises(InputError, match=r"^Not this point\.$"):
             solver("refuse")(BAD)
-        with pytest.raises(InputError, match=r"^The data are of another planet\.$"):
+        with pytest.raises(TaskError, match=r"^The data are of another planet\.$"):
             solver("data")(GOOD)
         ask = solver("load")
         for _ in range(2):
-            with pytest.raises(InputError, match=r"cannot be started\. The solver raised RuntimeError: no library\.$"):
+            with pytest.raises(TaskError, match=r"cannot be started\. The solver raised RuntimeError: no library\.$"):
                 ask(GOOD)
 
     def test_a_child_ends_with_its_parent_though_it_is_at_work(self, tmp_path):
@@ -215,3 +216,12 @@ def test_a_run_survives_its_solver(tmp_path, capsys, fault, reason):
     assert len(records) == 5
     assert records[-1]["negative_mll"] is None  # the task is expensive
     assert records[-1]["inference_value"] is not None
+
+
+def test_data_that_cannot_be_used_are_no_failed_evaluation(tmp_path, capsys):
+    """They are told in one sentence, without a point, and nothing is noted of an evaluation."""
+    settings = ["benchmark._target_=tests.outside_benchmarks.Outside", "benchmark.name=outside"]
+    settings += ["+benchmark.fault=data", "benchmark.initial=2", "benchmark.total=2"]
+    assert main(["run", "--quiet", *tiny_overrides(tmp_path / "runs", "gramacy1", "random", *settings)]) == 2
+    assert capsys.readouterr().err == "scorebo: The data are of another planet.\n"
+    assert not list((tmp_path / "runs").rglob("ledger.jsonl"))

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import io
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ import pytest
 from scorebo.cli import main
 from scorebo.data import sources
 from scorebo.data.check import digest
-from scorebo.data.download import download
+from scorebo.data.download import ATTEMPTS, download
 from scorebo.data.fetch import LOCK, fetch
 from scorebo.errors import InputError
 
@@ -155,6 +156,23 @@ class TestDownload:
         assert len(server.asked) == 4
         with pytest.raises(InputError, match=r"cannot be fetched: .*[Rr]efused"):
             download("http://127.0.0.1:1/file", tmp_path / "file", SHA256)
+        assert left_behind(tmp_path) == []  # nothing arrived, nothing is kept
+
+    def test_an_answer_that_is_none_is_told_in_one_line(self, tmp_path):
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+
+            def talk():
+                for _ in range(ATTEMPTS):
+                    with listening.accept()[0] as line:
+                        line.recv(1000)
+                        line.sendall(b"what\r\n\r\n")
+
+            talking = threading.Thread(target=talk)
+            talking.start()
+            with pytest.raises(InputError, match=r"cannot be fetched: what\.$"):
+                download(f"http://127.0.0.1:{listening.getsockname()[1]}/file", tmp_path / "file", SHA256)
+            talking.join()
+        assert left_behind(tmp_path) == []
 
     def test_partial_answers_that_end_early_are_gone_on_from(self, server, tmp_path):
         (tmp_path / "file.part").write_bytes(CONTENT[:1000])
@@ -194,7 +212,7 @@ class TestDownload:
         server.pause = 60.0  # after the first hundred thousand bytes
         code = f"""
 from pathlib import Path
-from scorebo.data.download import download
+from scorebo.data.download import ATTEMPTS, download
 download({server.url()!r}, Path({str(tmp_path / "file")!r}), {SHA256!r}, timeout=60.0)
 """
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -46,6 +46,8 @@ def test_missing_and_damaged_data_are_told_in_one_sentence(monkeypatch, tmp_path
 
 def test_another_form_of_a_file_serves_as_well(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("SCOREBO_DATA", str(tmp_path))
+    with pytest.raises(InputError, match=r"data\.csv, nor CT_slice_X\.npy or CT_slice_X\.npy\.gz instead"):
+        required("ct_slice")
     (tmp_path / "ct_slice").mkdir()
     (tmp_path / "ct_slice" / "CT_slice_X.npy").write_bytes(b"")
     assert required("ct_slice") == [tmp_path / "ct_slice" / "CT_slice_X.npy"]

@@ -132,8 +132,10 @@ def test_the_environment_tells_what_ran_where_once_per_session(tmp_path):
     assert (first["threads"], second["threads"]) == (3, 2)
     assert first["packages"]["torch"] == importlib.metadata.version("torch")
     assert set(first["packages"]) == {
-        *("torch", "botorch", "gpytorch", "pyro-ppl", "nutpie", "numba", "numpy", "scipy", "hydra-core", "scorebo")
+        *("torch", "botorch", "gpytorch", "pyro-ppl", "nutpie", "numba", "numpy", "scipy", "hydra-core", "scorebo"),
+        *("scikit-learn", "camb", "onnxruntime", "xgboost", "xgboost-cpu"),
     }
+    assert first["packages"]["scikit-learn"] == importlib.metadata.version("scikit-learn")
     assert first["python"] == ".".join(map(str, sys.version_info[:3]))
     assert first["command"] == sys.argv
     assert {"hostname", "platform", "cpu", "cpu_count"} <= set(first["machine"])
