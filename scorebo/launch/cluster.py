@@ -33,7 +33,8 @@ _LIVE = (
     *("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED", "SIGNALING"),
     *("REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "STAGE_OUT"),
 )
-
+# States in which a job is past the runs that have failed in it; one that is queued again tries them again.
+_AT_WORK = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT")
 
 # What SLURM writes at the end of a job's log; not every cluster accounts for it.
 _MEMORY = re.compile(rb"exceeded memory limit|oom[-_ ]kill|out.of.memory", re.IGNORECASE)
@@ -47,10 +48,11 @@ class Cluster:
         self._jobs: dict[str, dict[int, str]] = {}
         self.notes: list[str] = []
 
-    def has(self, sweep: Sweep, index: int) -> bool:
+    def has(self, sweep: Sweep, index: int, *, failed: bool = False) -> bool:
         """Whether a job that is to do the run is queued or running; yes as well if SLURM does not answer.
 
         Only the controller knows: for the accounting a job that a restarted controller has forgotten runs for ever.
+        With `failed` the run has had its turn: a job that goes on with its other runs does not come back to it.
         """
         job = self.job(sweep, index)
         if job is None or self._queue is None:
@@ -59,7 +61,7 @@ class Cluster:
         if "held" in reason.lower():
             note = f"Job {job} is held ({reason}): SLURM starts it only after `scontrol release {job}`."
             self.notes += [note] if note not in self.notes else []
-        return state in _LIVE
+        return state in _LIVE and not (failed and state in _AT_WORK)
 
     def why_ended(self, sweep: Sweep, index: int) -> tuple[str, str]:
         """State (failed, or lost if nobody knows) and reason of a run whose job is gone."""

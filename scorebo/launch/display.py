@@ -24,8 +24,8 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
 
 
-def describe(state: Survey) -> str:
-    """Counts, what is running and how far, what failed and why."""
+def describe(state: Survey, results: Path) -> str:
+    """Counts, what is running and how far, what failed and why, in the run folders below `results`."""
     counts = summary(state.runs)
     lines = ["  ".join(f"{name} {counts[name]}" for name in STATES) + f"  of {len(state.runs)} runs"]
     running = state.of("running")
@@ -35,7 +35,8 @@ def describe(state: Survey) -> str:
         if counts[name]:
             lines += ["", name, *_limited(state.of(name), _trouble)]
     if any(run.sweep for run in state.of("failed", "lost")):
-        lines += ["", "`scorebo retry --failed` submits them again; they go on from their last record."]
+        command = f"scorebo retry --failed --results {results}"
+        lines += ["", f"`{command}` submits them again; they go on from their last record."]
     return "\n".join(lines)
 
 

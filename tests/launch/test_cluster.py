@@ -5,6 +5,7 @@ import json
 import pytest
 from sweeps import sweep_of
 
+from scorebo.launch import outcomes
 from scorebo.launch.cluster import Cluster
 from scorebo.launch.status import survey
 from scorebo.launch.sweep import Sweep
@@ -56,6 +57,16 @@ def test_states_and_reasons(sweep, monkeypatch):
     assert found[9][1].startswith("SLURM's controller has forgotten job 7_9, which for its accounting is ")
     assert found[10] == ("lost", "it was never submitted: the submission was interrupted")
     assert state.notes == ["Job 7_1 is held (JobHeldUser): SLURM starts it only after `scontrol release 7_1`."]
+
+
+def test_a_run_that_failed_in_a_job_is_not_queued_while_the_job_goes_on_with_others(sweep, monkeypatch):
+    """But it is once the job itself is queued again, which tries it again."""
+    outcomes.note(sweep, sweep.runs[0], outcomes.FAILED, reason="the machine is on fire")
+    answer(monkeypatch, SQUEUE, SACCT)
+    first = survey(sweep.results).runs[0]
+    assert (first.state, first.reason) == ("failed", "the machine is on fire")
+    answer(monkeypatch, SQUEUE.replace("7_0|RUNNING", "7_0|PENDING"), SACCT)
+    assert survey(sweep.results).runs[0].state == "queued"
 
 
 def test_without_an_answer_nothing_is_called_lost(sweep, monkeypatch):
