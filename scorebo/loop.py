@@ -20,7 +20,7 @@ from scorebo import metrics
 from scorebo.acquisition import Context, build_strategy
 from scorebo.box import unit_box
 from scorebo.config import instantiate, load_model, sampler_settings
-from scorebo.errors import EvaluationError, InputError
+from scorebo.errors import EvaluationError, InputError, reason_of
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry, fit_gp
 from scorebo.regret import OptimisationMetrics, optimisation_metrics
@@ -148,8 +148,11 @@ class Run:
             if not (math.isfinite(y) and math.isfinite(f)):
                 raise InputError(f"Task '{self.benchmark.name}' observed y = {y}, f = {f}.")
         except Exception as error:  # whatever a user's function does; an interrupt is no exception of this kind
-            reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-            raise EvaluationError(f"Observation {iteration} at x = {point} failed. {reason}", point, reason) from error
+            reason = reason_of(error)
+            full_stop = "" if reason.endswith(".") else "."
+            raise EvaluationError(
+                f"Observation {iteration} at x = {point} failed. {reason}{full_stop}", point, reason
+            ) from error
         return {"x": point, "y": y, "f": f}
 
 
@@ -214,6 +217,9 @@ def execute(
                 raise EvaluationError(
                     f"{error} It is noted in {noted}; the same command goes on from there.", error.x, error.reason
                 ) from error
+            except Exception as error:  # the sampler, the metrics, or what a user has added
+                store.note_failure(iteration, None, reason_of(error), traceback.format_exception(error))
+                raise
             store.append(records[-1], run.carry.state)
             on_record(records[-1], run.num_records)
         store.finish()
