@@ -69,6 +69,12 @@ def test_a_run_that_failed_in_a_job_is_not_queued_while_the_job_goes_on_with_oth
     assert survey(sweep.results).runs[0].state == "queued"
 
 
+def test_runs_of_a_cancelled_sweep_are_not_queued_while_its_jobs_are_still_ending(sweep, monkeypatch):
+    sweep.cancel()
+    answer(monkeypatch, SQUEUE.replace("PENDING", "COMPLETING"), SACCT)
+    assert {(run.state, run.reason) for run in survey(sweep.results).runs} == {("failed", "cancelled")}
+
+
 def test_without_an_answer_nothing_is_called_lost(sweep, monkeypatch):
     answer(monkeypatch, None, None)
     state = survey(sweep.results)

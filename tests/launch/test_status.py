@@ -152,7 +152,7 @@ def test_another_format_is_refused_or_told(tmp_path, capsys):
 def test_command(tmp_path, capsys):
     make_run(tmp_path, config(1, tmp_path), 6, finished=True)
     sweep = Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
-    outcomes.note(sweep, sweep.runs[1], outcomes.FAILED, reason="the machine is on fire")
+    outcomes.note(sweep, sweep.runs[1], outcomes.FAILED, reason="the machine\n  is on fire")
     sweep.log(sweep.runs[1]).write_text("smoke\n")
     assert main(["status", "--results", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
