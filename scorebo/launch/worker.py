@@ -29,6 +29,8 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
     def count(*_: object) -> None:
         nonlocal made
         made += 1
+        if sweep.cancelled:  # and nobody may be left who would end this process
+            raise InputError("cancelled")
 
     began = time.perf_counter()
     try:

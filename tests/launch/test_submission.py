@@ -22,7 +22,7 @@ def test_configurations_are_frozen(tmp_path):
     """A YAML file that changes after the submission changes no run that waits."""
     own = tmp_path / "configs" / "acquisition"
     own.mkdir(parents=True)
-    (own / "mine.yaml").write_text("name: mine\n_target_: scorebo.acquisition.RandomDesign\n")
+    (own / "mine.yaml").write_text("name: mine\n_target_: scorebo.acquisition.Random\n")
     from scorebo.experiments import sweep_configs
 
     overrides = ["benchmark=gramacy1", "acquisition=mine", "seed=1,2", f"results={tmp_path / 'results'}"]
