@@ -33,8 +33,6 @@ _LIVE = (
     *("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED", "SIGNALING"),
     *("REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "STAGE_OUT"),
 )
-# States in which a job is past the runs that have failed in it; one that is queued again tries them again.
-_AT_WORK = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT")
 
 # What SLURM writes at the end of a job's log; not every cluster accounts for it.
 _MEMORY = re.compile(rb"exceeded memory limit|oom[-_ ]kill|out.of.memory", re.IGNORECASE)
@@ -52,7 +50,8 @@ class Cluster:
         """Whether a job that is to do the run is queued or running; yes as well if SLURM does not answer.
 
         Only the controller knows: for the accounting a job that a restarted controller has forgotten runs for ever.
-        With `failed` the run has had its turn: a job that goes on with its other runs does not come back to it.
+        With `failed` the run has had its turn: a job that goes on with further runs does not come back to it, but one
+        that is ending may be queued again, and does.
         """
         job = self.job(sweep, index)
         if job is None or self._queue is None:
@@ -61,7 +60,9 @@ class Cluster:
         if "held" in reason.lower():
             note = f"Job {job} is held ({reason}): SLURM starts it only after `scontrol release {job}`."
             self.notes += [note] if note not in self.notes else []
-        return state in _LIVE and not (failed and state in _AT_WORK)
+        if failed and state == "RUNNING":
+            return not any(run > index and other == job for run, other in self._jobs[sweep.name].items())
+        return state in _LIVE
 
     def why_ended(self, sweep: Sweep, index: int) -> tuple[str, str]:
         """State (failed, or lost if nobody knows) and reason of a run whose job is gone."""

@@ -60,13 +60,17 @@ def test_states_and_reasons(sweep, monkeypatch):
 
 
 def test_a_run_that_failed_in_a_job_is_not_queued_while_the_job_goes_on_with_others(sweep, monkeypatch):
-    """But it is once the job itself is queued again, which tries it again."""
-    outcomes.note(sweep, sweep.runs[0], outcomes.FAILED, reason="the machine is on fire")
+    """But it is when the job itself is queued again, which tries it again, or ends, from which it may be queued."""
+    (sweep.folder / "jobs.json").write_text(json.dumps({"7_0": [0, 1], "7_1": [2]}))
+    for run in sweep.runs[:2]:
+        outcomes.note(sweep, run, outcomes.FAILED, reason="the machine is on fire")
     answer(monkeypatch, SQUEUE, SACCT)
-    first = survey(sweep.results).runs[0]
+    first, last, *_ = survey(sweep.results).runs
     assert (first.state, first.reason) == ("failed", "the machine is on fire")
-    answer(monkeypatch, SQUEUE.replace("7_0|RUNNING", "7_0|PENDING"), SACCT)
-    assert survey(sweep.results).runs[0].state == "queued"
+    assert last.state == "queued", "its job is about to end"
+    for state in ("PENDING", "COMPLETING"):
+        answer(monkeypatch, SQUEUE.replace("7_0|RUNNING", f"7_0|{state}"), SACCT)
+        assert survey(sweep.results).runs[0].state == "queued"
 
 
 def test_runs_of_a_cancelled_sweep_are_not_queued_while_its_jobs_are_still_ending(sweep, monkeypatch):
