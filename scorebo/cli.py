@@ -45,12 +45,13 @@ REPLAY_EXAMPLES = """examples:
   scorebo replay 0f3c2a --results results --iteration 37
 
 Nothing is written. Exit code 0: bit-equal to the stored record, timings apart; 1: not. For an iteration
-whose evaluation failed: 0 if it fails again at the same point."""
+that failed: 0 if it fails again in the same way."""
 FAILURES_EXAMPLES = """examples:
   scorebo failures results
   scorebo failures results/branin --json
 
-Retries and fallbacks of the samplers, acquisitions and metrics, and evaluations that failed, from the runs' ledgers."""
+Retries and fallbacks of the samplers, acquisitions and metrics, and evaluations and iterations that failed, from the
+runs' ledgers."""
 LIST_EXAMPLES = """examples:
   scorebo list benchmarks
   scorebo list acquisitions --config-dir my_configs"""

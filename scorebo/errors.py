@@ -33,6 +33,11 @@ def describe_point(x: Sequence[float]) -> str:
     return f"[{', '.join(map(str, x[:FEW]))}, …] ({len(x)} coordinates)"
 
 
+def reason_of(error: Exception) -> str:
+    """What went wrong, in words: an error of ours speaks for itself, any other is named."""
+    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+
+
 def check_choice(what: str, value: object, allowed: Iterable[str]) -> str:
     """Return `value` if it is one of `allowed`; otherwise name the nearest and all allowed ones."""
     choices = sorted(allowed)

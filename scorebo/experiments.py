@@ -13,6 +13,9 @@ from scorebo.errors import InputError, check_integer
 from scorebo.scales import at_scale
 from scorebo.store.identity import run_id
 
+# What all runs of a sweep share. A run is what it is whatever these are, so that of several values all but one would
+# silently be left out.
+SHARED = ("results", "launcher", "workers", "threads")
 # A run's place in a sweep: all methods advance together, seed by seed. What is varied beyond these comes last.
 AXES = {"benchmark": "benchmarks", "model": "models", "acquisition": "acquisitions"}
 WHAT_TO_GIVE = (
@@ -104,6 +107,8 @@ def parse_sweep(overrides: Sequence[str], config_dir: Path | None = None) -> dic
                 given[key] = list(override.sweep_iterator() if key == "seed" else override.sweep_string_iterator())
             if key in GROUPS:  # where `true` is a name
                 given[key] = [text.lower() if text in ("True", "False") else text for text in given[key]]
+            if len(given[key]) > 1 and key.lstrip("+").partition(".")[0] in SHARED:
+                raise InputError(f"A sweep has one '{key}', got {override.input_line}: it cannot be swept over.")
             if not given[key]:
                 raise InputError(f"Nothing to sweep: {override.input_line} stands for no value. {WHAT_TO_GIVE}.")
     except OverrideParseException as error:

@@ -20,7 +20,7 @@ from scorebo import metrics
 from scorebo.acquisition import Context, build_strategy
 from scorebo.box import unit_box
 from scorebo.config import instantiate, load_model, sampler_settings
-from scorebo.errors import EvaluationError, InputError, TaskError, describe_point
+from scorebo.errors import EvaluationError, InputError, TaskError, describe_point, reason_of
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry, fit_gp
 from scorebo.regret import OptimisationMetrics, optimisation_metrics
@@ -150,8 +150,9 @@ class Run:
         except TaskError:
             raise
         except Exception as error:  # whatever a user's function does; an interrupt is no exception of this kind
-            reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-            message = f"Observation {iteration} at x = {describe_point(point)} failed. {reason}"
+            reason = reason_of(error)
+            full_stop = "" if reason.endswith(".") else "."
+            message = f"Observation {iteration} at x = {describe_point(point)} failed. {reason}{full_stop}"
             raise EvaluationError(message, point, reason) from error
         return {"x": point, "y": y, "f": f}
 
@@ -218,6 +219,9 @@ def execute(
                 raise EvaluationError(
                     f"{error} It is noted in {noted}; the same command goes on from there.", error.x, error.reason
                 ) from error
+            except Exception as error:  # the sampler, the metrics, or what a user has added
+                store.note_failure(iteration, None, reason_of(error), traceback.format_exception(error))
+                raise
             store.append(records[-1], run.carry.state)
             on_record(records[-1], run.num_records)
         store.finish()

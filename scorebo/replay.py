@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from scorebo.errors import EvaluationError, InputError
+from scorebo.errors import EvaluationError, InputError, reason_of
 from scorebo.inference.sequential import START_STEP_SIZE, State
 from scorebo.loop import Record, Run, hyperparameters
 from scorebo.store import read_records, run_id
-from scorebo.store.ledger import EVALUATION, read_ledger
+from scorebo.store.ledger import EVALUATION, ITERATION, read_ledger
 from scorebo.store.markers import read_checkpoint
 from scorebo.store.resume import ENVELOPE, RUN_DIGITS
 from scorebo.store.sealed import seal, unseal
@@ -46,12 +46,12 @@ def replay(folder: Path, iteration: int) -> Replay:
 
     Args:
         folder: of the run.
-        iteration: of a record, counted from 1; or the one after the last, if its evaluation failed.
+        iteration: of a record, counted from 1; or the one after the last, if it failed.
     """
     config = read_config(folder / "config.yaml")
     reading = read_records(folder / "records.jsonl", run_id(config)[:RUN_DIGITS])
     records = [{key: value for key, value in record.items() if key not in ENVELOPE} for record in reading.records]
-    failures = [e for e in read_ledger(folder) if e["kind"] == EVALUATION and e["iteration"] == iteration]
+    failures = [e for e in read_ledger(folder) if e["kind"] in (EVALUATION, ITERATION) and e["iteration"] == iteration]
     failed = iteration == len(records) + 1 and bool(failures)
     if not failed and not 1 <= iteration <= len(records):
         damage = f" ({reading.problem})" if reading.problem else ""
@@ -62,15 +62,27 @@ def replay(folder: Path, iteration: int) -> Replay:
         return Replay(iteration, None, differences, "the sampler's state before it cannot be made again")
     try:
         record = _plain(run.record(iteration, records[: iteration - 1]))
-    except EvaluationError as error:
-        stored = failures[-1]["x"] if failed else records[iteration - 1]["x"]
-        differences = [] if error.x == stored else [f"x: {stored} stored, {error.x} now"]
-        if not failed:
-            differences.append(f"y: {records[iteration - 1]['y']} stored, now the evaluation fails")
-        return Replay(iteration, None, differences, error.reason)
+    except Exception as error:
+        stored = failures[-1] if failed else records[iteration - 1]
+        reason = error.reason if isinstance(error, EvaluationError) else reason_of(error)
+        return Replay(iteration, None, _differences_of_failure(stored, error, reason), reason)
     if failed:
-        return Replay(iteration, record, [f"y: the evaluation failed ({failures[-1]['reason']}), now {record['y']}"])
+        what = failures[-1]["kind"].split()[0]
+        return Replay(iteration, record, [f"y: the {what} failed ({failures[-1]['reason']}), now {record['y']}"])
     return Replay(iteration, record, differences_between(records[iteration - 1], record))
+
+
+def _differences_of_failure(stored: Mapping[str, Any], error: Exception, reason: str) -> list[str]:
+    """Where a failure of today differs from what is stored: a failure as well (it has a `reason`), or a record."""
+    what = EVALUATION if isinstance(error, EvaluationError) else ITERATION
+    differences = []
+    if isinstance(error, EvaluationError) and "x" in stored and error.x != stored["x"]:
+        differences.append(f"x: {stored['x']} stored, {error.x} now")
+    if "reason" not in stored:
+        differences.append(f"y: {stored['y']} stored, now the {what.split()[0]} fails")
+    elif what != stored["kind"] or (what == ITERATION and reason != stored["reason"]):
+        differences.append(f"failure: {stored['kind']} ({stored['reason']}) stored, {what} ({reason}) now")
+    return differences
 
 
 def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Record], iteration: int) -> list[str]:

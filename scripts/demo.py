@@ -55,7 +55,7 @@ def run(configs: list[dict]) -> bool:
         cancel(sweep)
         raise
     if state.of("failed", "lost"):
-        print(describe(state), file=sys.stderr)
+        print(describe(state, sweep.results), file=sys.stderr)
     return not state.of("failed", "lost")
 
 

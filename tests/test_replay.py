@@ -8,6 +8,7 @@ from scorebo.inference import sequential
 from scorebo.loop import execute
 from scorebo.replay import differences_between, replay
 from scorebo.store import RunStore
+from scorebo.store.ledger import read_ledger
 from scorebo.store.sealed import seal, unseal
 from tests import bad_tasks
 from tests.runs import EVERY_THIRD_FIT_COLD, tiny_config
@@ -114,6 +115,29 @@ def test_failed_evaluations(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(bad_tasks.Fragile, "fault", "raise")
     (difference,) = replay(folder, 4).differences
     assert difference.endswith("stored, now the evaluation fails")
+
+
+def test_iterations_that_failed_elsewhere_than_in_their_evaluation(tmp_path, monkeypatch, capsys):
+    """Here in the metrics; whatever it is, the ledger has it, and it can be repeated."""
+    config = tiny_config(tmp_path, "gramacy1", "random", "benchmark._target_=tests.bad_tasks.FailsLate")
+    with pytest.raises(InputError, match="gramacy1"):
+        execute(config)
+    folder = RunStore(tmp_path, config).folder
+    (entry,) = read_ledger(folder)
+    assert (entry["iteration"], entry["kind"]) == (3, "iteration failed")
+    assert "evaluate_true" in "".join(entry["traceback"])
+    assert main(["failures", str(tmp_path)]) == 0
+    assert f"iteration 3\n  scorebo replay {folder} --iteration 3" in capsys.readouterr().out
+    assert main(["replay", str(folder), "--iteration", "3"]) == 0
+    assert "iteration 3: fails as it did" in capsys.readouterr().out
+    monkeypatch.setattr(bad_tasks.FailsLate, "evaluate_true", lambda self, X: X[:, 0] / 0)
+    (difference,) = replay(folder, 3).differences
+    assert difference.startswith("failure: ")
+    monkeypatch.setattr(bad_tasks.FailsLate, "evaluate_true", lambda self, X: X[:, 0])
+    (difference,) = replay(folder, 3).differences
+    assert difference.startswith("y: the iteration failed (")
+    execute(config)
+    assert replay(folder, 3).differences == []
 
 
 class TestCommand:

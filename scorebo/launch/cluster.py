@@ -34,7 +34,6 @@ _LIVE = (
     *("REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "STAGE_OUT"),
 )
 
-
 # What SLURM writes at the end of a job's log; not every cluster accounts for it.
 _MEMORY = re.compile(rb"exceeded memory limit|oom[-_ ]kill|out.of.memory", re.IGNORECASE)
 
@@ -47,10 +46,12 @@ class Cluster:
         self._jobs: dict[str, dict[int, str]] = {}
         self.notes: list[str] = []
 
-    def has(self, sweep: Sweep, index: int) -> bool:
+    def has(self, sweep: Sweep, index: int, *, failed: bool = False) -> bool:
         """Whether a job that is to do the run is queued or running; yes as well if SLURM does not answer.
 
         Only the controller knows: for the accounting a job that a restarted controller has forgotten runs for ever.
+        With `failed` the run has had its turn: a job that goes on with further runs does not come back to it, but one
+        that is ending may be queued again, and does.
         """
         job = self.job(sweep, index)
         if job is None or self._queue is None:
@@ -59,6 +60,8 @@ class Cluster:
         if "held" in reason.lower():
             note = f"Job {job} is held ({reason}): SLURM starts it only after `scontrol release {job}`."
             self.notes += [note] if note not in self.notes else []
+        if failed and state == "RUNNING":
+            return not any(run > index and other == job for run, other in self._jobs[sweep.name].items())
         return state in _LIVE
 
     def why_ended(self, sweep: Sweep, index: int) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scorebo.errors import InputError
+from scorebo.errors import InputError, check_integer
 
 if TYPE_CHECKING:
     from scorebo.launch.sweep import Sweep
@@ -112,9 +112,18 @@ def _wait(results: Path, sweeps: list[Sweep]) -> int:
 
     failed = 0
     for sweep in sweeps:
-        state = wait(results, sweep.name, pause=PAUSES[sweep.about["launcher"]["name"]])
+        try:
+            state = wait(results, sweep.name, pause=PAUSES[sweep.about["launcher"]["name"]])
+        except KeyboardInterrupt:
+            where = f"{sweep.name} --results {results}"
+            print(
+                f"scorebo: not waiting any more; the runs go on. `scorebo status {where}` says how, "
+                f"`scorebo cancel {where}` stops them.",
+                file=sys.stderr,
+            )
+            return 130
         failed += len(state.of("failed", "lost"))
-        print(describe(state))
+        print(describe(state, results))
     return 1 if failed else 0
 
 
@@ -131,14 +140,14 @@ def _status(options: argparse.Namespace) -> None:
             print(f"scorebo: {note}", file=sys.stderr)
         if options.json:
             print(json.dumps({"counts": counts, "runs": [run.as_dict() for run in state.runs], "notes": state.notes}))
-        elif (text := describe(state)) != shown:
+        elif (text := describe(state, options.results)) != shown:
             if options.watch and sys.stdout.isatty():
                 print("\x1b[H\x1b[2J", end="")
             print(text, flush=True)
             shown = text
         if not options.watch or not (counts["running"] or counts["queued"]):
             return
-        time.sleep(max(2.0, *(PAUSES[sweep.about["launcher"]["name"]] for sweep in sweeps_in(options.results))))
+        time.sleep(max([2.0, *(PAUSES[sweep.about["launcher"]["name"]] for sweep in sweeps_in(options.results))]))
 
 
 def _cancel(options: argparse.Namespace) -> None:
@@ -155,6 +164,9 @@ def _cancel(options: argparse.Namespace) -> None:
             print(f"{sweep.name} cancelled")
     if not open_runs:
         print("nothing is queued or running")
+    for run in open_runs:
+        if run.sweep is None:
+            print(f"{run.label} is not part of a sweep: stop its `scorebo run` where it runs", file=sys.stderr)
 
 
 def _retry(options: argparse.Namespace) -> int:
@@ -184,4 +196,7 @@ def _launcher_changes(overrides: list[str]) -> dict[str, Any]:
     for text in overrides:
         if not text.startswith(("launcher.", "workers=")):
             raise InputError(f"Only launcher.NAME=VALUE and workers=N can be changed in a retry, not '{text}'.")
-    return OmegaConf.to_container(OmegaConf.from_dotlist(overrides))  # type: ignore[return-value]
+    changes: dict[str, Any] = OmegaConf.to_container(OmegaConf.from_dotlist(overrides))  # type: ignore[assignment]
+    if changes.get("workers") is not None:
+        check_integer("workers", changes["workers"], 1)
+    return changes

@@ -24,8 +24,8 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
 
 
-def describe(state: Survey) -> str:
-    """Counts, what is running and how far, what failed and why."""
+def describe(state: Survey, results: Path) -> str:
+    """Counts, what is running and how far, what failed and why, in the run folders below `results`."""
     counts = summary(state.runs)
     lines = ["  ".join(f"{name} {counts[name]}" for name in STATES) + f"  of {len(state.runs)} runs"]
     running = state.of("running")
@@ -35,7 +35,8 @@ def describe(state: Survey) -> str:
         if counts[name]:
             lines += ["", name, *_limited(state.of(name), _trouble)]
     if any(run.sweep for run in state.of("failed", "lost")):
-        lines += ["", "`scorebo retry --failed` submits them again; they go on from their last record."]
+        command = f"scorebo retry --failed --results {results}"
+        lines += ["", f"`{command}` submits them again; they go on from their last record."]
     return "\n".join(lines)
 
 
@@ -57,11 +58,16 @@ def _progress(run: RunStatus) -> str:
 
 
 def _trouble(run: RunStatus) -> str:
-    lines = [f"  {run.label}, at iteration {run.iteration}: {run.reason or 'no reason known'}"]
+    lines = [f"  {run.label}, at iteration {run.iteration}: {_reason(run) or 'no reason known'}"]
     if run.log:
         lines.append(f"    log: {run.log}")
     lines += [f"    | {line}" for line in (run.log_tail or "").splitlines()]
     return "\n".join(lines)
+
+
+def _reason(run: RunStatus) -> str:
+    """Why a run failed, on one line, however the error was laid out."""
+    return " ".join((run.reason or "").split())
 
 
 def wait(results: Path, which: str, *, pause: float = PAUSES["local"]) -> Survey:
@@ -84,7 +90,7 @@ def wait(results: Path, which: str, *, pause: float = PAUSES["local"]) -> Survey
             bar.set_description_str("  ".join(f"{name} {counts[name]}" for name in STATES if counts[name]))
             ended = [run for run in now.of("finished", "failed", "lost") if run.folder not in seen]
             for run in ended if not live else ():
-                why = f": {run.reason}" if run.reason else ""
+                why = f": {_reason(run)}" if run.reason else ""
                 print(f"[{len(seen) + 1}/{len(now.runs)}] {run.label} {run.state}{why}", file=sys.stderr, flush=True)
                 seen.add(run.folder)
             if not counts["running"] and not counts["queued"]:

@@ -45,6 +45,11 @@ class Nursery:
             socket.send_fds(self._requests, [b"w"], [theirs.fileno()])
         return ours
 
+    def kill(self) -> None:
+        """End it, so that it starts no worker any more; those there are stay."""
+        self._process.kill()
+        self._process.wait()
+
     def close(self) -> None:
         """Let it end, once its workers have."""
         self._requests.close()

@@ -29,11 +29,12 @@ _BUSY_PAUSE = 1.0
 
 
 class Worker:
-    """One process of the pool and the run it is at."""
+    """One process of the pool and the run it is at; None while it has none."""
 
     def __init__(self, line: socket.socket, threads: int, index: int) -> None:
         self.threads = threads
         self.process: int | None = None
+        self.index: int | None = None
         self._line = line
         self._unread = b""
         self.begin(index)
@@ -65,6 +66,15 @@ class Worker:
         """Time its run has taken so far; none before the worker is there."""
         return 0.0 if self.process is None else (time.monotonic() - self._began) / 60.0
 
+    def settle(self) -> None:
+        """Wait until it is known whether there is a process; the nursery, which is dead, will not start it."""
+        while self.process is None:
+            for word, _, number in (answer.partition(" ") for answer in self.answers()):
+                if word == "began":
+                    self.has_begun(int(number))
+                elif word == "ended":
+                    return
+
     def kill(self) -> None:
         """End it, with whatever its task has started."""
         if self.process is not None:
@@ -90,7 +100,6 @@ class Pool:
         self.waiting = deque(index for index, run in enumerate(sweep.runs) if run.folder not in finished)
         self.busy: dict[int, float] = {}
         self.selector = selectors.DefaultSelector()
-        self.idle: list[Worker] = []
         self.nurseries: dict[int, Nursery] = {}
 
     def run(self) -> None:
@@ -98,20 +107,34 @@ class Pool:
         while not self.sweep.cancelled:
             self._wake_busy()
             self._hand_out()
-            if not self.selector.get_map() and not self.waiting and not self.busy:
+            if not self._working() and not self.waiting and not self.busy:
                 break
             for key, _ in self.selector.select(_LOOK):
                 self._hear(key.fileobj)  # type: ignore[arg-type]
             self._stop_overdue()
-        for worker in self._working():
-            self._stop(worker, "cancelled")
-        for worker in self.idle:
+        if self._working():
+            self._cancel()
+        for worker in self._idle():
             worker.close()
         for nursery in self.nurseries.values():
             nursery.close()
 
-    def _working(self) -> list[Any]:
-        return [key.fileobj for key in list(self.selector.get_map().values())]
+    def _workers(self) -> list[Worker]:
+        return [key.fileobj for key in list(self.selector.get_map().values())]  # type: ignore[misc]
+
+    def _working(self) -> list[Worker]:
+        return [worker for worker in self._workers() if worker.index is not None]
+
+    def _idle(self) -> list[Worker]:
+        return [worker for worker in self._workers() if worker.index is None]
+
+    def _cancel(self) -> None:
+        """Stop at once, also where the libraries are still loading, and leave no worker behind that has just begun."""
+        for nursery in self.nurseries.values():
+            nursery.kill()
+        for worker in self._working():
+            worker.settle()
+            self._stop(worker, "cancelled")
 
     def _hand_out(self) -> None:
         while self.waiting and len(self._working()) < self.workers:
@@ -119,16 +142,16 @@ class Pool:
             if self._already_finished(index):
                 continue
             threads = self.sweep.runs[index].threads
-            worker = next((worker for worker in self.idle if worker.threads == threads), None)
+            idle = self._idle()
+            worker = next((worker for worker in idle if worker.threads == threads), None)
             if worker is not None:
-                self.idle.remove(worker)
                 worker.begin(index)
-            else:
-                if self.idle and len(self.idle) + len(self._working()) >= self.workers:
-                    self.idle.pop().close()
-                if threads not in self.nurseries:
-                    self.nurseries[threads] = Nursery(self.sweep, threads)
-                worker = Worker(self.nurseries[threads].start_worker(), threads, index)
+                continue
+            if idle and len(self._workers()) >= self.workers:
+                self._let_go(idle[0])
+            if threads not in self.nurseries:
+                self.nurseries[threads] = Nursery(self.sweep, threads)
+            worker = Worker(self.nurseries[threads].start_worker(), threads, index)
             self.selector.register(worker, selectors.EVENT_READ)
 
     def _already_finished(self, index: int) -> bool:
@@ -145,13 +168,17 @@ class Pool:
             if word == "began":
                 worker.has_begun(int(number))
             elif word == "ended":
-                self._stop(worker, f"its process {_describe_end(number)}")
+                if worker.index is None:  # between two runs, of which neither is to blame
+                    self._let_go(worker)
+                elif worker.process is None:
+                    self._stop(worker, f"no worker could be started, see {self.sweep.folder / 'pool.log'}")
+                else:
+                    self._stop(worker, f"its process {_describe_end(number)}")
                 return
-            else:
-                self.selector.unregister(worker)
+            elif worker.index is not None:
                 if word == outcomes.BUSY:
                     self.busy[worker.index] = time.monotonic()
-                self.idle.append(worker)
+                worker.index = None
 
     def _wake_busy(self) -> None:
         """A run that another process has is looked at again, after all others; it may be left unfinished there."""
@@ -172,10 +199,12 @@ class Pool:
         """End a worker, if it has not, and note why its run did not."""
         self.selector.unregister(worker)
         worker.kill()
-        if worker.process is None:
-            reason = f"no worker could be started, see {self.sweep.folder / 'pool.log'}"
-        if not self._already_finished(worker.index):
+        if worker.index is not None and not self._already_finished(worker.index):
             self._note(worker.index, reason)
+
+    def _let_go(self, worker: Worker) -> None:
+        self.selector.unregister(worker)
+        worker.close()
 
     def _note(self, index: int, reason: str) -> None:
         run = self.sweep.runs[index]
@@ -188,5 +217,6 @@ class Pool:
 def _describe_end(code: str) -> str:
     if not code.startswith("-"):
         return f"ended with exit code {code}"
-    name = signal.Signals(-int(code)).name
+    number = -int(code)
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     return f"was killed by {name}{', by hand or because memory ran out' if name == 'SIGKILL' else ''}"

@@ -176,9 +176,11 @@ def _log(sweep: Sweep, index: int, cluster: Cluster) -> str | None:
 
 
 def _is_pending(sweep: Sweep, index: int, cluster: Cluster) -> bool:
-    if sweep.about["launcher"]["name"] == "slurm":
-        return cluster.has(sweep, index)
+    if sweep.cancelled:
+        return False
     told = outcomes.read_note(sweep, sweep.runs[index]).get("state")
+    if sweep.about["launcher"]["name"] == "slurm":
+        return cluster.has(sweep, index, failed=told == outcomes.FAILED)
     return told not in (outcomes.FAILED, outcomes.FINISHED) and sweep.alive
 
 

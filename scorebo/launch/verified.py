@@ -15,6 +15,7 @@ from pathlib import Path
 from scorebo.errors import InputError
 from scorebo.launch.folders import SWEEPS
 from scorebo.store import write_atomically
+from scorebo.store.folder import check_format
 from scorebo.store.markers import finished_run
 
 Seen = list[int]
@@ -38,6 +39,10 @@ class Verified:
             seen = _look(f"{self.results}/{folder}")
             if seen is None:
                 self._changed |= self._seen.pop(folder, None) is not None
+                try:
+                    check_format(self.results / folder)
+                except InputError as error:
+                    problems[folder] = str(error)
             elif self._seen.get(folder) == seen:
                 done.add(folder)
             else:

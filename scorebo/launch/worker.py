@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from scorebo.errors import InputError
+from scorebo.errors import InputError, reason_of
 from scorebo.launch import outcomes
 from scorebo.launch.sweep import Sweep
 from scorebo.store.lock import RunBusyError
@@ -29,6 +29,8 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
     def count(*_: object) -> None:
         nonlocal made
         made += 1
+        if sweep.cancelled:  # and nobody may be left who would end this process
+            raise InputError("cancelled")
 
     began = time.perf_counter()
     try:
@@ -45,9 +47,8 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
         outcomes.note(sweep, run, outcomes.BUSY, reason=str(error), **where)
         return outcomes.BUSY
     except Exception as error:
-        reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         with contextlib.suppress(InputError):  # a disk that is full; the launcher still knows that the run ended
-            outcomes.note(sweep, run, outcomes.FAILED, reason=reason, **where)
+            outcomes.note(sweep, run, outcomes.FAILED, reason=reason_of(error), **where)
         return outcomes.FAILED
     seconds = time.perf_counter() - began
     outcomes.note(

@@ -1,8 +1,8 @@
 """`ledger.jsonl`: every numerical fallback, retry and failure of a run, a dated JSON line each.
 
 A line names the iteration, which is what `scorebo replay` needs besides the run's own files. What a record itself tells
-is entered after it is stored, and entered by the next start where a kill came between; a failed evaluation leaves no
-record and is entered as it happens, each time.
+is entered after it is stored, and entered by the next start where a kill came between; an evaluation, or any other part
+of an iteration, that fails leaves no record and is entered as it happens, each time.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from scorebo.store.records import read_bytes
 
 LEDGER = "ledger.jsonl"
 EVALUATION = "evaluation failed"
+ITERATION = "iteration failed"
 
 Entry = dict[str, Any]
 

@@ -17,7 +17,7 @@ from scorebo.errors import InputError
 from scorebo.store.atomic import remove_temporaries, storage_errors
 from scorebo.store.folder import check_config, check_format, log_repair, note_session, set_aside, write_config
 from scorebo.store.identity import identity_nodes, run_folder, run_id
-from scorebo.store.ledger import EVALUATION, complete, enter, entries_of
+from scorebo.store.ledger import EVALUATION, ITERATION, complete, enter, entries_of
 from scorebo.store.lock import RunLock
 from scorebo.store.markers import Checkpoint, is_finished, write_checkpoint, write_finished
 from scorebo.store.records import RecordWriter, read_bytes, truncate_to
@@ -118,11 +118,14 @@ class RunStore:
         write_checkpoint(self.folder, self.run_id, checkpoint)
         enter(self.folder, entries_of(record))
 
-    def note_failure(self, iteration: int, x: list[float], reason: str, trace: list[str]) -> Path:
-        """Enter an evaluation that failed in the ledger, which is returned; it is no record of the run."""
+    def note_failure(self, iteration: int, x: list[float] | None, reason: str, trace: list[str]) -> Path:
+        """Enter an evaluation that failed at `x`, or (None) the rest of an iteration, in the ledger, which is returned.
+
+        It is no record of the run.
+        """
         self._resumed()
-        entry = {"iteration": iteration, "kind": EVALUATION, "reason": reason, "x": x, "traceback": trace}
-        return enter(self.folder, [entry])
+        what: dict[str, Any] = {"kind": ITERATION} if x is None else {"kind": EVALUATION, "x": x}
+        return enter(self.folder, [{"iteration": iteration, "reason": reason, **what, "traceback": trace}])
 
     def finish(self) -> None:
         """Mark the run as done, if what is on the disk is what was written."""

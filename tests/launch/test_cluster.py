@@ -5,6 +5,7 @@ import json
 import pytest
 from sweeps import sweep_of
 
+from scorebo.launch import outcomes
 from scorebo.launch.cluster import Cluster
 from scorebo.launch.status import survey
 from scorebo.launch.sweep import Sweep
@@ -56,6 +57,26 @@ def test_states_and_reasons(sweep, monkeypatch):
     assert found[9][1].startswith("SLURM's controller has forgotten job 7_9, which for its accounting is ")
     assert found[10] == ("lost", "it was never submitted: the submission was interrupted")
     assert state.notes == ["Job 7_1 is held (JobHeldUser): SLURM starts it only after `scontrol release 7_1`."]
+
+
+def test_a_run_that_failed_in_a_job_is_not_queued_while_the_job_goes_on_with_others(sweep, monkeypatch):
+    """But it is when the job itself is queued again, which tries it again, or ends, from which it may be queued."""
+    (sweep.folder / "jobs.json").write_text(json.dumps({"7_0": [0, 1], "7_1": [2]}))
+    for run in sweep.runs[:2]:
+        outcomes.note(sweep, run, outcomes.FAILED, reason="the machine is on fire")
+    answer(monkeypatch, SQUEUE, SACCT)
+    first, last, *_ = survey(sweep.results).runs
+    assert (first.state, first.reason) == ("failed", "the machine is on fire")
+    assert last.state == "queued", "its job is about to end"
+    for state in ("PENDING", "COMPLETING"):
+        answer(monkeypatch, SQUEUE.replace("7_0|RUNNING", f"7_0|{state}"), SACCT)
+        assert survey(sweep.results).runs[0].state == "queued"
+
+
+def test_runs_of_a_cancelled_sweep_are_not_queued_while_its_jobs_are_still_ending(sweep, monkeypatch):
+    sweep.cancel()
+    answer(monkeypatch, SQUEUE.replace("PENDING", "COMPLETING"), SACCT)
+    assert {(run.state, run.reason) for run in survey(sweep.results).runs} == {("failed", "cancelled")}
 
 
 def test_without_an_answer_nothing_is_called_lost(sweep, monkeypatch):

@@ -1,3 +1,4 @@
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -69,7 +70,7 @@ def test_two_sweeps_at_once_one_cancelled_and_the_other_s_pool_killed(tmp_path, 
     assert not first.alive
     until(lambda: read_note(second, second.runs[0]).get("state") == "started")
     until(lambda: len(survey(results).of("running")) == 2)
-    for process in _group_of(second):
+    for process in _processes(second, "scorebo.launch.local"):
         os.kill(process, signal.SIGKILL)
     until(lambda: not second.alive)
     bed.unlink()
@@ -77,12 +78,13 @@ def test_two_sweeps_at_once_one_cancelled_and_the_other_s_pool_killed(tmp_path, 
     assert_finished_once(configs, expected)
 
 
-def _group_of(sweep):
-    """The process of the pool: the one that has the sweep's folder and a lock on its command line."""
+def _processes(sweep, module):
+    """The processes of a module that have the sweep's folder on their command line."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        words = path.read_bytes().split(b"\0") if path.exists() else []
-        if b"scorebo.launch.local" in words and str(sweep.folder).encode() in words:
-            yield int(path.parent.name)
+        with contextlib.suppress(OSError):  # it has just ended
+            words = path.read_bytes().split(b"\0")
+            if module.encode() in words and str(sweep.folder).encode() in words:
+                yield int(path.parent.name)
 
 
 def test_finished_runs_are_not_started_again(tmp_path, expected):
@@ -104,3 +106,13 @@ def test_libraries_that_do_not_load_are_told(tmp_path, monkeypatch):
     log = sweep.folder / "pool.log"
     assert [run.reason for run in state.of("failed")] == [f"no worker could be started, see {log}"] * 3
     assert "torch is broken" in log.read_text()
+
+
+def test_cancelled_while_the_libraries_are_still_loading(tmp_path, monkeypatch):
+    (tmp_path / "torch.py").write_text("import time\n\ntime.sleep(600)\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    sweep = submit(sweep_of(tmp_path / "results", range(1, 4)), [])
+    until(lambda: len(list(_processes(sweep, "scorebo.launch.nursery"))) == 1)
+    cancel(sweep)
+    assert not sweep.alive
+    assert [run.reason for run in survey(tmp_path / "results").of("failed")] == ["cancelled"] * 3

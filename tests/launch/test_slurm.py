@@ -79,7 +79,7 @@ def asleep(results, count=1):
 def ended(results, sweep):
     """Where the runs of a sweep stand once none is left to wait for, which must not take for ever."""
     try:
-        until(lambda: not survey(results, sweep.name, tails=False).of("running", "queued"), 150)
+        until(lambda: not survey(results, sweep.name, tails=False).of("running", "queued"), 150 + 15 * len(sweep.runs))
     except AssertionError:
         for command in (["squeue", "--array", "--states=all"], ["sinfo", "--list-reasons"], ["sacct", "--allocations"]):
             print(subprocess.run(command, capture_output=True, text=True, check=False).stdout)

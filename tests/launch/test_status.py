@@ -100,6 +100,24 @@ def test_a_run_that_no_sweep_started_is_not_retried_which_is_said(tmp_path, caps
     assert "1 runs were never part of a sweep: give their `scorebo run` command again" in capsys.readouterr().err
 
 
+def test_a_run_that_no_sweep_started_can_be_watched_and_is_not_cancelled_which_is_said(tmp_path, capsys, monkeypatch):
+    store = RunStore(tmp_path, config(1, tmp_path))
+    pauses = []
+
+    def finish(seconds):
+        pauses.append(seconds)
+        store.close()
+
+    monkeypatch.setattr("time.sleep", finish)
+    with store:
+        store.resume()
+        assert main(["cancel", "--results", str(tmp_path)]) == 0
+        assert "gramacy1 al_lognormal sal_hr seed 1 is not part of a sweep" in capsys.readouterr().err
+        assert main(["status", "--results", str(tmp_path), "--watch"]) == 0
+    assert pauses == [2.0]
+    assert "running 1" in capsys.readouterr().out
+
+
 def test_clocks_of_other_machines_do_not_matter(tmp_path):
     """Files dated in the past or the future change no state, and no duration is negative."""
     folder = make_run(tmp_path, config(1, tmp_path), 6, finished=True)
@@ -134,7 +152,7 @@ def test_another_format_is_refused_or_told(tmp_path, capsys):
 def test_command(tmp_path, capsys):
     make_run(tmp_path, config(1, tmp_path), 6, finished=True)
     sweep = Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
-    outcomes.note(sweep, sweep.runs[1], outcomes.FAILED, reason="the machine is on fire")
+    outcomes.note(sweep, sweep.runs[1], outcomes.FAILED, reason="the machine\n  is on fire")
     sweep.log(sweep.runs[1]).write_text("smoke\n")
     assert main(["status", "--results", str(tmp_path)]) == 0
     shown = capsys.readouterr().out

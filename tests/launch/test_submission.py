@@ -22,7 +22,7 @@ def test_configurations_are_frozen(tmp_path):
     """A YAML file that changes after the submission changes no run that waits."""
     own = tmp_path / "configs" / "acquisition"
     own.mkdir(parents=True)
-    (own / "mine.yaml").write_text("name: mine\n_target_: scorebo.acquisition.RandomDesign\n")
+    (own / "mine.yaml").write_text("name: mine\n_target_: scorebo.acquisition.Random\n")
     from scorebo.experiments import sweep_configs
 
     overrides = ["benchmark=gramacy1", "acquisition=mine", "seed=1,2", f"results={tmp_path / 'results'}"]
@@ -67,6 +67,9 @@ def test_only_unfinished_runs_are_left(tmp_path):
         ([*RUN, "launcher=slurm", "launcher.cpus=2", "threads=4"], "launcher.cpus=2 is fewer than threads=4"),
         ([*RUN, "launcher=slurm", "launcher.setup=source"], "launcher.setup must be a list of lines"),
         ([*RUN, "launcher=slurm"], "launcher=slurm needs sbatch"),
+        ([*RUN, "results=a,b"], "A sweep has one 'results', got results=a,b: it cannot be swept over."),
+        ([*RUN, "launcher=local,slurm", "--dry-run"], "A sweep has one 'launcher', got launcher=local,slurm"),
+        ([*RUN, "launcher.minutes=1,2"], "A sweep has one 'launcher.minutes'"),
     ],
 )
 def test_mistakes(overrides, message, tmp_path, monkeypatch, capsys):
@@ -98,6 +101,17 @@ def test_results_in_another_format_are_refused(tmp_path, capsys):
     with pytest.raises(InputError, match="format 0; this version of scorebo reads and writes format 1"):
         submit(configs, [])
     assert not (tmp_path / ".sweeps").exists()
+
+
+def test_also_of_runs_that_are_not_finished(tmp_path, capsys):
+    config = sweep_of(tmp_path, range(1, 2))[0]
+    path = make_run(tmp_path, config, 3) / "environment.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 0}))
+    with pytest.raises(InputError, match=r"environment\.json has format 0; .* To convert, install the version that"):
+        submit([config], [])
+    assert not (tmp_path / ".sweeps").exists()
+    assert main(["status", "--results", str(tmp_path)]) == 0
+    assert "has format 0; this version of scorebo reads and writes format 1" in capsys.readouterr().out
 
 
 def test_one_launcher_and_one_results_folder_a_sweep(tmp_path):
@@ -144,6 +158,9 @@ def test_retry_changes_only_the_launcher(tmp_path, capsys):
     assert "Only launcher.NAME=VALUE and workers=N" in capsys.readouterr().err
     assert main(["retry", "--failed", "--results", str(tmp_path), "launcher.minuts=3"]) == 2
     assert "Unknown option of launcher 'local' 'minuts'" in capsys.readouterr().err
+    for workers in ("0", "-1", "many"):
+        assert main(["retry", "--failed", "--results", str(tmp_path), f"workers={workers}"]) == 2
+        assert "workers must be a whole number of at least 1" in capsys.readouterr().err
     assert main(["cancel", "--results", str(tmp_path)]) == 0
     assert "nothing is queued or running" in capsys.readouterr().out
 
@@ -167,3 +184,16 @@ def test_waiting_ends_with_1_if_a_run_failed(tmp_path, monkeypatch, capsys, fail
     if not fails:
         assert main(["sweep", *RUN, f"results={tmp_path}"]) == 0
         assert "2 runs, 2 of them finished already" in capsys.readouterr().out
+
+
+def test_an_interrupt_ends_the_waiting_and_not_the_runs(tmp_path, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: None)
+    monkeypatch.setattr("scorebo.launch.display.wait", interrupted)
+    assert main(["sweep", *RUN, f"results={tmp_path}", "--wait"]) == 130
+    told = capsys.readouterr().err
+    assert f"the runs go on. `scorebo status sweep-1 --results {tmp_path}` says how" in told
+    assert "`scorebo cancel sweep-1 --results" in told
+    assert not Sweep(tmp_path / ".sweeps" / "sweep-1").cancelled
