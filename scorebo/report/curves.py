@@ -9,6 +9,7 @@ from scorebo.report.style import label, method_order, task_order, title
 
 # A standard error from fewer runs says too little to be drawn.
 MIN_RUNS = 3
+FEW_RUNS = "No band where fewer than three runs are averaged."
 
 
 def curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -47,7 +48,7 @@ def gaps(rows: pd.DataFrame, metric: str) -> list[str]:
         if parts:
             notes.append(f"{title(benchmark)}: {', '.join(parts)}.")
     if (curves(rows, metric)["runs"] < MIN_RUNS).any():
-        notes.append("No band where fewer than three runs are averaged.")
+        notes.append(FEW_RUNS)
     return notes
 
 
