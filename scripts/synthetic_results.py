@@ -139,6 +139,8 @@ def _metrics(own: np.random.Generator, task: str, model: str, method: str, count
         "optimum_violation": np.zeros(count),
         "acquisition_value": np.exp(-time) * own.uniform(0.9, 1.1, count),
     }
+    if model == "additive":
+        columns["decomposition_error"] = 3.0 * np.exp(-rate * time) * own.uniform(0.8, 1.0, count)
     return {name: column.tolist() for name, column in columns.items()}
 
 

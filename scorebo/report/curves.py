@@ -34,19 +34,23 @@ def gaps(rows: pd.DataFrame, metric: str) -> list[str]:
     for benchmark in task_order(rows["benchmark"].unique()):
         task = rows[rows["benchmark"] == benchmark]
         seeds, last = task["seed"].nunique(), task["num_observations"].max()
-        parts = []
+        # What is told of several methods is told once, with a number for each.
+        fewer, short, lost = [], [], []
         for method in methods:
             runs = task[task["acquisition"] == method]
             ends = runs.groupby("seed")["num_observations"].max()
-            short, lost = int((ends < last).sum()), int((~np.isfinite(runs[metric])).sum())
             if len(ends) < seeds:
-                parts.append(f"{label(method)} has {len(ends) or 'none'} of {_count(seeds, 'run')}")
-            if short:
-                parts.append(f"{_count(short, label(method) + ' run')} stopped before {last} observations")
-            if lost:
-                parts.append(f"{_count(lost, 'value')} of {label(method)} not finite, left out")
+                fewer.append(f"{label(method)} has {len(ends) or 'none'}")
+            if (ends < last).any():
+                short.append(f"{label(method)} {(ends < last).sum()}")
+            if not np.isfinite(runs[metric]).all():
+                lost.append(f"{label(method)} {(~np.isfinite(runs[metric])).sum()}")
+        told = [(f"of {_count(seeds, 'run')}", fewer), (f"runs that end before {last} observations:", short)]
+        parts = [
+            f"{words} {', '.join(each)}" for words, each in (*told, ("values not finite, left out:", lost)) if each
+        ]
         if parts:
-            notes.append(f"{title(benchmark)}: {', '.join(parts)}.")
+            notes.append(f"{title(benchmark)}: {'; '.join(parts)}.")
     if (curves(rows, metric)["runs"] < MIN_RUNS).any():
         notes.append(FEW_RUNS)
     return notes
