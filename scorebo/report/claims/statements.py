@@ -82,7 +82,8 @@ def holds(words: str, frames: Frames, methods: Sequence[str], statistic: Statist
         raise MissingRunsError(f"no seed with runs of {', '.join(methods)}")
     value = float(statistic([part[None] for part in values])[0])
     if seeds < FEWEST:
-        return Part(words, Estimate(value), seeds, UNDECIDED, FEWEST)
+        few = Part(words, Estimate(value), seeds, UNDECIDED, FEWEST)
+        return few if complete else _incomplete(few)
     found = _resampled(values, statistic, 1)
     tail = expanded_tail(seeds)
     estimate = Estimate(value, *(float(q) for q in np.quantile(found, [tail, 1 - tail])))

@@ -79,4 +79,4 @@ def statement_words(part: Part) -> str:
     """The statistic with its estimate, interval and number of seeds."""
     if not part.seeds:
         return part.words if part.lacking else f"{part.words}: no seed that all have run"
-    return f"{part.words}: {bracketed(part.estimate)}, {part.seeds} seeds"
+    return f"{part.words}: {bracketed(part.estimate)}, {part.seeds} seed{'' if part.seeds == 1 else 's'}"

@@ -38,6 +38,9 @@ def test_few_seeds_decide_nothing():
     assert positive("x", np.array([1.0, 1.1])).verdict == UNDECIDED
     part = holds("best", [frame(seeds=4, a=0.0, b=9.0)], ["a", "b"], best_count(0, 1))
     assert (part.verdict, part.needed) == (UNDECIDED, 5)
+    some = holds("best", [frame(seeds=4, a=0.0, b=9.0)], ["a", "b"], best_count(0, 1), complete=False)
+    assert (some.verdict, some.needed, some.lacking) == (UNDECIDED, None, "tasks are missing")
+    assert statement_words(positive("x", np.array([1.0]))) == "x: +1, 1 seed"
 
 
 def test_alike_needs_an_interval_within_the_margin():
