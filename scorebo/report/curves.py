@@ -9,6 +9,7 @@ from scorebo.report.style import label, method_order, task_order, title
 
 # A standard error from fewer runs says too little to be drawn.
 MIN_RUNS = 3
+SMALL_NUMBERS = "Small numbers: how many runs a point is the mean of."
 FEW_RUNS = "No band where fewer than three runs are averaged."
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from scorebo.errors import InputError
 from scorebo.report.claims.base import MissingRunsError
 from scorebo.report.claims.frames import parameter_names
-from scorebo.report.curves import FEW_RUNS, MIN_RUNS
+from scorebo.report.curves import FEW_RUNS, MIN_RUNS, SMALL_NUMBERS
 from scorebo.report.render import FigureData, Line, Panel
 from scorebo.report.style import method_order, title
 
@@ -61,7 +61,7 @@ def hyperparameters(
         panels.append(Panel(_words(name), "Number of observations", "Log10 value", lines, reference=at, crop=False))
     counts = table.groupby("acquisition")["seed"].nunique()
     if counts.nunique() > 1 or runs.groupby(level=0).nunique().max() > 1:
-        notes.append("Small numbers: how many runs a point is the mean of.")
+        notes.append(SMALL_NUMBERS)
     if (runs < MIN_RUNS).any():
         notes.append(FEW_RUNS)
     return FigureData(tuple(panels), tuple(notes), reference_words)

@@ -93,7 +93,7 @@ def test_runs_of_different_lengths(tmp_path):
     change_metrics(tmp_path, lambda records: records[:-2])
     notes = page_figure("al-mll", Evidence(tmp_path), None).data["notes"]
     assert any("runs that end before 5 observations: BALD 1" in note for note in notes)
-    assert "Small numbers: how many runs a point is the mean of." in notes
+    assert "How many runs a point is the mean of differs: the pointer and the values at the slider tell." in notes
 
 
 def test_two_versions_of_a_configuration_under_one_name(tmp_path, capsys):

@@ -273,3 +273,9 @@ def test_prints_with_all_figures(page):
     printed = page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(all_of(page, ".panel svg")) == len(all_of(page, ".panel"))
     assert base64.b64decode(printed["data"]).startswith(b"%PDF")
+    # What is wider than the paper makes the browser shrink all of it: A4 less its margins is 720 points of the screen.
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    paper = {"width": 720, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", paper)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 720
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
