@@ -108,6 +108,10 @@ def _drawn(drawing: Drawing) -> dict[str, Any]:
     for left, right in zip(panels[::2], panels[1::2], strict=True):  # two columns, of which the left one is labelled
         right["title"] = right["title"] or left["title"]
         right["y"] = right["y"] or left["y"]
+    # A heading of a column stands above its first panel alone; one below the other, panels must say it themselves.
+    for place, (each, panel) in enumerate(zip(axes, panels, strict=True)):
+        if not each.get_title():
+            panel["title"] += f": {axes[place % 2].get_title().lower()}"
     return {"series": series, "panels": panels, "notes": [], "reference": None, "drawn": True}
 
 
