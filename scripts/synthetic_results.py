@@ -1,7 +1,7 @@
 """Invented results in the stored format, for measuring and looking at what is drawn from them: no run is computed.
 
 Every run of the given experiments at a scale gets records whose curves fall, differ by method and wiggle by seed, with
-hyperparameters that settle. At the paper's scale all experiments together are 4,400 runs of 556,000 iterations (3 GB):
+hyperparameters that settle. At the paper's scale all experiments together are 5,500 runs of 697,000 iterations (5 GB):
 
     python scripts/synthetic_results.py /tmp/paper_size
     python scripts/synthetic_results.py /tmp/few al_mll bo_regret --scale smoke

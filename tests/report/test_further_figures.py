@@ -9,6 +9,8 @@ from scorebo.report import FIGURES, draw
 from scorebo.report.ranking import ranking
 from scorebo.report.regrets import measured_rows
 from scorebo.report.render import FigureData, Line, Panel, compose, narrow_drawing
+from scorebo.store import collect
+from scripts.synthetic_results import make_results, wanted
 from tests.report.report_tables import bo_run, bo_suite, join, suite
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "plot_figures.py"
@@ -164,3 +166,11 @@ def test_the_legend_of_moment_matching_covers_no_curve():
     figure.draw_without_rendering()
     box = figure.legends[0].get_window_extent()
     assert not any(box.overlaps(axes.get_tightbbox()) for axes in figure.axes)
+
+
+def test_invented_runs_need_no_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCOREBO_DATA", str(tmp_path / "none"))
+    make_results(tmp_path, [config for config in wanted(["addgp"], "smoke") if config["seed"] == 1])
+    data = FIGURES["addgp"].data(collect(tmp_path))
+    titles = [panel.title for panel in data.panels]
+    assert titles == ["Additive GP (6D)", "Additive GP (10D)", "Cosmology", "Split pairs (6D)"]
