@@ -219,10 +219,15 @@ def _report(options: argparse.Namespace) -> None:
 
 def _scorecard(options: argparse.Namespace) -> None:
     from scorebo.report.claims import format_scorecard, scorecard
+    from scorebo.report.claims.text import evidence_words
     from scorebo.report.statistics.text import as_plain
 
-    findings = scorecard(_evidence(options))
-    print(json.dumps(as_plain(findings), indent=2) if options.json else format_scorecard(findings, options.markdown))
+    evidence = _evidence(options)
+    findings = scorecard(evidence)
+    if options.json:
+        print(json.dumps(as_plain(findings), indent=2))
+    else:
+        print(f"{format_scorecard(findings, options.markdown)}\n\n{evidence_words(evidence.chosen)}")
 
 
 def _evidence(options: argparse.Namespace, *, healthy_only: bool = False) -> Evidence:

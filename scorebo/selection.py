@@ -43,10 +43,14 @@ class Selection:
         return f"experiment {self.experiment} at scale {self.scale}: {self.found} of {self.expected} runs{ignored}"
 
     @property
+    def ended(self) -> int:
+        """How many of the runs that are there have ended."""
+        return int(self.table.drop_duplicates("run_id", keep="last")["finished"].astype(bool).sum())
+
+    @property
     def missing(self) -> list[str]:
         """What a reader of the figure must know of runs that are not there, or have not ended; nothing if all have."""
-        last = self.table.drop_duplicates("run_id", keep="last")
-        unfinished = int((~last["finished"].astype(bool)).sum())
+        unfinished = self.found - self.ended
         if self.found == self.expected and not unfinished:
             return []
         words = f"{unfinished} of them not finished" if self.found < self.expected else f"{unfinished} not finished"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scorebo.report.curves import MIN_RUNS, curves, gaps
+from scorebo.report.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
 from scorebo.report.ranking import TIME, ranking
 from scorebo.report.regrets import LOG, measured_rows, with_values
 from scorebo.report.render import FigureData, Line, Panel
@@ -94,7 +94,7 @@ def _comparison(
     ]
     notes = notes + gaps(rows, metric)
     if any(len(np.unique(np.concatenate([_counts(line) for line in panel.lines]))) > 1 for panel in panels):
-        notes.append("Small numbers: how many runs a point is the mean of.")
+        notes.append(SMALL_NUMBERS)
     places = ranking(rows, metric) if ranked else None
     if places is not None:
         lines = tuple(Line(method, TIME, ranks, places.errors[method]) for method, ranks in places.ranks.items())

@@ -9,6 +9,8 @@ from scorebo.report.style import label, method_order, task_order, title
 
 # A standard error from fewer runs says too little to be drawn.
 MIN_RUNS = 3
+SMALL_NUMBERS = "Small numbers: how many runs a point is the mean of."
+FEW_RUNS = "No band where fewer than three runs are averaged."
 
 
 def curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -33,21 +35,25 @@ def gaps(rows: pd.DataFrame, metric: str) -> list[str]:
     for benchmark in task_order(rows["benchmark"].unique()):
         task = rows[rows["benchmark"] == benchmark]
         seeds, last = task["seed"].nunique(), task["num_observations"].max()
-        parts = []
+        # What is told of several methods is told once, with a number for each.
+        fewer, short, lost = [], [], []
         for method in methods:
             runs = task[task["acquisition"] == method]
             ends = runs.groupby("seed")["num_observations"].max()
-            short, lost = int((ends < last).sum()), int((~np.isfinite(runs[metric])).sum())
             if len(ends) < seeds:
-                parts.append(f"{label(method)} has {len(ends) or 'none'} of {_count(seeds, 'run')}")
-            if short:
-                parts.append(f"{_count(short, label(method) + ' run')} stopped before {last} observations")
-            if lost:
-                parts.append(f"{_count(lost, 'value')} of {label(method)} not finite, left out")
+                fewer.append(f"{label(method)} has {len(ends) or 'none'}")
+            if (ends < last).any():
+                short.append(f"{label(method)} {(ends < last).sum()}")
+            if not np.isfinite(runs[metric]).all():
+                lost.append(f"{label(method)} {(~np.isfinite(runs[metric])).sum()}")
+        told = [(f"of {_count(seeds, 'run')}", fewer), (f"runs that end before {last} observations:", short)]
+        parts = [
+            f"{words} {', '.join(each)}" for words, each in (*told, ("values not finite, left out:", lost)) if each
+        ]
         if parts:
-            notes.append(f"{title(benchmark)}: {', '.join(parts)}.")
+            notes.append(f"{title(benchmark)}: {'; '.join(parts)}.")
     if (curves(rows, metric)["runs"] < MIN_RUNS).any():
-        notes.append("No band where fewer than three runs are averaged.")
+        notes.append(FEW_RUNS)
     return notes
 
 

@@ -52,7 +52,7 @@ class Evidence:
                 raise InputError("No run has a healthy sampler: see `scorebo health`.")
         self._composer = Composer(config_dir)
         self._chosen: dict[str, Selection] = {}
-        self._hyperparameters: dict[tuple[str, ...], pd.DataFrame] = {}
+        self._hyperparameters: dict[frozenset[str], pd.DataFrame] = {}
 
     def selection(self, experiment: str) -> Selection:
         """The records of the experiment's runs, and how many there are of how many."""
@@ -76,27 +76,35 @@ class Evidence:
         return bool(at_scale(self._composer.experiment(experiment), scale).get("models"))
 
     def runs(self, experiment: str) -> pd.DataFrame:
-        """The records of the experiment's runs."""
+        """The records of those of the experiment's runs that have ended: what claims are about is their outcome."""
         try:
-            return self.selection(experiment).table
+            table = self.selection(experiment).table
         except InputError as error:
             if "None of the runs" not in str(error):
                 raise
             raise MissingRunsError(f"no runs of experiment={experiment}") from error
+        ended = table[table["finished"].astype(bool)].reset_index(drop=True)
+        if ended.empty:
+            raise MissingRunsError(f"no run of experiment={experiment} has ended")
+        return ended
 
     def hyperparameters(self, experiment: str, **only: str) -> pd.DataFrame:
-        """The hyperparameter sets of the experiment's runs, in the task's units.
+        """The hyperparameter sets of `runs`, in the task's units.
 
         With `only` (benchmark="branin") those of some runs: large experiments have millions of sets.
         """
+        rows = self.runs(experiment)
+        for column, name in only.items():
+            rows = rows[rows[column] == name]
+        if rows.empty:
+            raise MissingRunsError(f"no runs of {' and '.join(only.values())}")
+        return self.sets_of(rows)
+
+    def sets_of(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The hyperparameter sets of the runs that have these records."""
         from scorebo.store import collect_hyperparameters
 
-        key = (experiment, *only.values())
-        if key not in self._hyperparameters:
-            rows = self.runs(experiment)
-            for column, name in only.items():
-                rows = rows[rows[column] == name]
-            if rows.empty:
-                raise MissingRunsError(f"no runs of {' and '.join(only.values())}")
-            self._hyperparameters[key] = collect_hyperparameters(self.results, set(rows["run_id"]))
-        return self._hyperparameters[key]
+        runs = frozenset(rows["run_id"])
+        if runs not in self._hyperparameters:
+            self._hyperparameters[runs] = collect_hyperparameters(self.results, set(runs))
+        return self._hyperparameters[runs]

@@ -94,7 +94,7 @@ def moment_matching(_: Any = None, *, distance: str) -> Drawing:
                 axes[m + 1, 0].set_ylabel(f"{distance.capitalize()},\nset {m + 1}")
             axes[-1, column].set_xlabel("x")
         axes[0, 0].set_ylabel("Posterior of each set")
-        axes[1, 0].legend(loc="best", fontsize=6)
+        figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
         figure.align_ylabels(axes[:, 0])
         return figure
 

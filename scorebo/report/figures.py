@@ -84,7 +84,7 @@ def figure_input(name: str, evidence: Evidence) -> tuple[pd.DataFrame | None, Se
         return None, None, []
     experiment = name.replace("-", "_")
     chosen = evidence.selection(experiment)
-    table = evidence.hyperparameters(experiment) if figure.source == "hyperparameters" else chosen.table
+    table = evidence.sets_of(chosen.table) if figure.source == "hyperparameters" else chosen.table
     return table, chosen, [*chosen.missing, *health_note(chosen.table, evidence.healthy_only)]
 
 

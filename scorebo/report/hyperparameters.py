@@ -10,6 +10,7 @@ import pandas as pd
 from scorebo.errors import InputError
 from scorebo.report.claims.base import MissingRunsError
 from scorebo.report.claims.frames import parameter_names
+from scorebo.report.curves import FEW_RUNS, MIN_RUNS, SMALL_NUMBERS
 from scorebo.report.render import FigureData, Line, Panel
 from scorebo.report.style import method_order, title
 
@@ -60,13 +61,17 @@ def hyperparameters(
         panels.append(Panel(_words(name), "Number of observations", "Log10 value", lines, reference=at, crop=False))
     counts = table.groupby("acquisition")["seed"].nunique()
     if counts.nunique() > 1 or runs.groupby(level=0).nunique().max() > 1:
-        notes.append("Small numbers: how many runs a point is the mean of.")
+        notes.append(SMALL_NUMBERS)
+    if (runs < MIN_RUNS).any():
+        notes.append(FEW_RUNS)
     return FigureData(tuple(panels), tuple(notes), reference_words)
 
 
 def _line(method: str, mean: pd.Series, spread: pd.Series, runs: pd.Series, window: int) -> Line:
     smooth = mean.rolling(window, center=True, min_periods=1).mean()
-    return Line(method, mean.index.to_numpy(float), smooth.to_numpy(), spread.to_numpy(), runs.to_numpy())
+    # The sets of one or two runs would tell of a spread, but not of that over repetitions.
+    band = spread.where(runs >= MIN_RUNS)
+    return Line(method, mean.index.to_numpy(float), smooth.to_numpy(), band.to_numpy(), runs.to_numpy())
 
 
 def _words(name: str) -> str:

@@ -79,7 +79,7 @@ def test_metrics_that_are_not_numbers(tmp_path, capsys):
     change_metrics(tmp_path, spoil)
     for name in ("al-mll", "al-rmse"):
         figure = page_figure(name, Evidence(tmp_path), None)
-        assert any("1 value of BALD not finite, left out" in note for note in figure.data["notes"])
+        assert any("values not finite, left out: BALD 1" in note for note in figure.data["notes"])
         assert figure.data["panels"][0]["lines"][0]["n"][-2:] == [3, 2]
     assert main(["plot", "al-mll", "--results", str(tmp_path), "--out", str(tmp_path / "a.svg")]) == 0
     change_metrics(tmp_path, lambda records: [{**r, "negative_mll": float("nan")} for r in records])
@@ -92,8 +92,8 @@ def test_runs_of_different_lengths(tmp_path):
     some_runs(tmp_path, "acquisition=bald", "seed=1,2,3")
     change_metrics(tmp_path, lambda records: records[:-2])
     notes = page_figure("al-mll", Evidence(tmp_path), None).data["notes"]
-    assert any("1 BALD run stopped before 5 observations" in note for note in notes)
-    assert "Small numbers: how many runs a point is the mean of." in notes
+    assert any("runs that end before 5 observations: BALD 1" in note for note in notes)
+    assert "How many runs a point is the mean of differs: the pointer and the values at the slider tell." in notes
 
 
 def test_two_versions_of_a_configuration_under_one_name(tmp_path, capsys):

@@ -39,7 +39,7 @@ def test_values_that_are_not_finite_are_left_out():
     result = points(table)
     assert result["mean"].tolist() == [1.0, 4.0]
     assert result["runs"].tolist() == [1, 1]
-    assert notes(table)[0] == "Higdon: 2 values of BALD not finite, left out."
+    assert notes(table)[0] == "Higdon: values not finite, left out: BALD 2."
 
 
 def test_a_point_without_any_value_is_absent():
@@ -63,8 +63,8 @@ def test_notes_say_what_is_missing():
     whole = [run("ishigami", method, seed, [1, 2, 3]) for method in ("bald", "sal_hr") for seed in (1, 2, 3, 4)]
     short = run("ishigami", "sal_ws", 1, [1])
     assert notes(join(*whole, short, run("ishigami", "sal_ws", 2, [1]))) == [
-        "Ishigami: SAL-WS has 2 of 4 runs, 2 SAL-WS runs stopped before 4 observations.",
+        "Ishigami: of 4 runs SAL-WS has 2; runs that end before 4 observations: SAL-WS 2.",
         "No band where fewer than three runs are averaged.",
     ]
     other = [run("higdon", "bald", seed, [1]) for seed in (1, 2, 3)]
-    assert notes(join(*whole, *other)) == ["Higdon: SAL-HR has none of 3 runs."]
+    assert notes(join(*whole, *other)) == ["Higdon: of 3 runs SAL-HR has none."]

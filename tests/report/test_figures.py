@@ -131,7 +131,7 @@ def test_notes_on_the_figure_say_what_is_missing(whole_suite):
     other = suite(["higdon"], ["bald"], [1]).assign(model="botorch")
     note = figure(join(lacking, other)).texts[0].get_text().replace("\n", " ")
     assert note == (
-        "Higdon: runs under botorch left out. Ishigami: BALD has 2 of 3 runs. No band where fewer than three runs are "
+        "Higdon: runs under botorch left out. Ishigami: of 3 runs BALD has 2. No band where fewer than three runs are "
         "averaged. Small numbers: how many runs a point is the mean of. Ranking over the seeds that all methods share: "
         "Ishigami 2 of 3."
     )

@@ -8,7 +8,9 @@ import pytest
 from scorebo.report import FIGURES, draw
 from scorebo.report.ranking import ranking
 from scorebo.report.regrets import measured_rows
-from scorebo.report.render import compose
+from scorebo.report.render import FigureData, Line, Panel, compose, narrow_drawing
+from scorebo.store import collect
+from scripts.synthetic_results import make_results, wanted
 from tests.report.report_tables import bo_run, bo_suite, join, suite
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "plot_figures.py"
@@ -140,3 +142,35 @@ def test_a_drawing_fits_one_column(tmp_path):
     narrow = draw("wasserstein-mm", None, tmp_path / "narrow.svg", narrow=True).read_text()
     assert 'width="518.4pt"' in wide
     assert 'width="252pt"' in narrow
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_notes_stay_inside_the_figure(narrow):
+    words = [
+        "Drawn from 81 of 300 runs of the experiment, 27 of them not finished. Runs with an unhealthy sampler, among "
+        "those shown: QBMGP 1, BALD 1. Gramacy (1D): of 3 runs BQBC has 2; runs that end before 30 observations: BALD "
+        "1, SAL-WS 1, SAL-HR 1. Hartmann-6: of 3 runs QBMGP has none, BQBC has 2, SCoreBO-WS (MC) has 1. Small "
+        "numbers: how many runs a point is the mean of."
+    ]
+    points = np.arange(3.0)
+    panel = Panel("A", "Number of observations", "Value", (Line("bald", points, points, points),))
+    figure = compose(FigureData((panel,) * 4, tuple(words)), narrow)
+    figure.draw_without_rendering()
+    (note,) = figure.texts
+    assert note.get_window_extent().x1 < figure.bbox.x1
+
+
+def test_the_legend_of_moment_matching_covers_no_curve():
+    figure = FIGURES["hellinger-mm"].data(None)()
+    narrow_drawing(figure)
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert not any(box.overlaps(axes.get_tightbbox()) for axes in figure.axes)
+
+
+def test_invented_runs_need_no_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCOREBO_DATA", str(tmp_path / "none"))
+    make_results(tmp_path, [config for config in wanted(["addgp"], "smoke") if config["seed"] == 1])
+    data = FIGURES["addgp"].data(collect(tmp_path))
+    titles = [panel.title for panel in data.panels]
+    assert titles == ["Additive GP (6D)", "Additive GP (10D)", "Cosmology", "Split pairs (6D)"]

@@ -9,7 +9,7 @@ from scorebo.report.hyperparameters import hyperparameters
 from scorebo.report.render import compose
 
 
-def table(task="gp8", dims=8, methods=("nei", "scorebo_hr"), seeds=(1, 2), length=4, **fixed):
+def table(task="gp8", dims=8, methods=("nei", "scorebo_hr"), seeds=(1, 2, 3), length=4, **fixed):
     rng = np.random.default_rng(0)
     rows = []
     for method in methods:
@@ -32,7 +32,10 @@ def test_panels_are_mean_and_standard_deviation_over_sets_and_repetitions():
     assert line.method == "nei"
     assert line.mean[0] == pytest.approx(logs.mean())
     assert line.band[0] == pytest.approx(logs.std())
-    assert line.runs.tolist() == [2] * 4
+    assert line.runs.tolist() == [3] * 4
+    few = hyperparameters(table(seeds=(1, 2)))
+    assert np.isnan(few.panels[0].lines[0].band).all()
+    assert "No band where fewer than three runs are averaged." in few.notes
 
 
 def test_the_truth_is_dashed_and_in_sight():
@@ -66,7 +69,7 @@ def test_a_fixed_hyperparameter_has_no_panel_and_a_missing_reference_is_said():
 
 
 def test_unequal_runs_are_numbered(tmp_path):
-    rows = table(seeds=(1, 2, 3))
+    rows = table()
     rows = rows[~((rows["acquisition"] == "nei") & (rows["seed"] == 3) & (rows["num_observations"] > 10))]
     data = FIGURES["rosenbrock4-hyperparameters"].data(rows)
     assert "Small numbers: how many runs a point is the mean of." in data.notes

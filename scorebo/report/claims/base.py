@@ -22,6 +22,7 @@ class Part:
         verdict: supported, contradicted or undecided.
         needed: seeds in all with which an undecided statement would be decided, if all stays as estimated; None if
             it cannot be said.
+        lacking: what has not been run, without which the statement cannot be decided by any number of seeds.
     """
 
     words: str
@@ -29,6 +30,7 @@ class Part:
     seeds: int
     verdict: str
     needed: int | None = None
+    lacking: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a claim: `note` says what was not run."""
+    """What became of a claim: `note` says what was not run, of all of it or of what an undecided one lacks."""
 
     id: str
     text: str
@@ -63,9 +65,10 @@ def judge(claim: Claim, evidence: Evidence) -> Finding:
         return Finding(claim.id, claim.text, NOT_RUN, 0, None, (), "no task with runs of the methods it compares")
     verdicts = {part.verdict for part in parts}
     verdict = CONTRADICTED if CONTRADICTED in verdicts else UNDECIDED if UNDECIDED in verdicts else SUPPORTED
-    seeds = min(part.seeds for part in parts)
+    seeds = min((part.seeds for part in parts if part.seeds), default=0)
     open_parts = [part for part in parts if part.verdict == UNDECIDED]
     more = None
     if verdict == UNDECIDED and all(part.needed is not None for part in open_parts):
         more = max(max(1, (part.needed or 0) - part.seeds) for part in open_parts)
-    return Finding(claim.id, claim.text, verdict, seeds, more, parts)
+    lacking = dict.fromkeys(part.lacking for part in open_parts if part.lacking)
+    return Finding(claim.id, claim.text, verdict, seeds, more, parts, "; ".join(lacking))

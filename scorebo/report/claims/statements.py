@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -37,9 +38,23 @@ def positive(words: str, values: np.ndarray) -> Part:
     return Part(words, estimate, len(values), verdict, seeds_needed(values))
 
 
-def alike(words: str, frames: Frames, first: str, second: str, margin: float) -> Part:
-    """The mean difference, averaged over tasks, is smaller than `margin` either way."""
+def absent(tasks: Sequence[str]) -> list[Part]:
+    """A statement on each of several tasks that cannot be made, since these have no runs; none if all have."""
+    if not tasks:
+        return []
+    words = f"no runs on {', '.join(tasks)}"
+    return [Part(words, Estimate(math.nan), 0, UNDECIDED, lacking=words)]
+
+
+def alike(words: str, frames: Frames, first: str, second: str, margin: float, complete: bool = True) -> Part:
+    """The mean difference, averaged over tasks, is smaller than `margin` either way; `complete` as for `holds`."""
     groups = [paired_differences(require(frame, [first, second]), first, second) for frame in frames]
+    part = within(f"{words} (alike: within ±{margin:g})", groups, margin)
+    return part if complete else _incomplete(part)
+
+
+def within(words: str, groups: Sequence[np.ndarray], margin: float) -> Part:
+    """The mean over groups of the mean of their values, one a seed, is nearer to 0 than `margin`."""
     estimate = intervals.mean(groups)
     inside = -margin < estimate.low and estimate.high < margin
     outside = estimate.low > margin or estimate.high < -margin
@@ -48,7 +63,7 @@ def alike(words: str, frames: Frames, first: str, second: str, margin: float) ->
     spread = math.sqrt(float(np.mean([group.var(ddof=1) for group in groups if len(group) > 1] or [math.nan])))
     spread /= math.sqrt(len(groups))
     needed = seeds_for_effect(room / spread) if spread > 0 else None
-    return Part(f"{words} (alike: within ±{margin:g})", estimate, min(map(len, groups)), verdict, needed)
+    return Part(words, estimate, min(map(len, groups)), verdict, needed)
 
 
 def holds(words: str, frames: Frames, methods: Sequence[str], statistic: Statistic, complete: bool = True) -> Part:
@@ -67,16 +82,23 @@ def holds(words: str, frames: Frames, methods: Sequence[str], statistic: Statist
         raise MissingRunsError(f"no seed with runs of {', '.join(methods)}")
     value = float(statistic([part[None] for part in values])[0])
     if seeds < FEWEST:
-        return Part(words, Estimate(value), seeds, UNDECIDED, FEWEST)
+        few = Part(words, Estimate(value), seeds, UNDECIDED, FEWEST)
+        return few if complete else _incomplete(few)
     found = _resampled(values, statistic, 1)
     tail = expanded_tail(seeds)
     estimate = Estimate(value, *(float(q) for q in np.quantile(found, [tail, 1 - tail])))
     share = float(np.mean(found > 0))
     verdict = SUPPORTED if share >= 1 - tail else CONTRADICTED if share <= tail else UNDECIDED
     if not complete:
-        return Part(f"{words} (tasks are missing)", estimate, seeds, UNDECIDED)
+        return _incomplete(Part(words, estimate, seeds, verdict))
     needed = _seeds_to_decide(values, statistic, seeds) if verdict == UNDECIDED else None
     return Part(words, estimate, seeds, verdict, needed)
+
+
+def _incomplete(part: Part) -> Part:
+    """A statement over several tasks of which some have no runs."""
+    words = f"{part.words} (tasks are missing)"
+    return replace(part, words=words, verdict=UNDECIDED, needed=None, lacking="tasks are missing")
 
 
 def expanded_tail(seeds: int) -> float:
@@ -116,11 +138,12 @@ def _seeds_to_decide(values: list[np.ndarray], statistic: Statistic, seeds: int)
 
 
 def best_count(own: int, least: int) -> Statistic:
-    """On how many tasks the mean of a method (by its column) is the lowest, less `least` − ½."""
+    """On how many tasks the mean of a method (by its column) is below all others', less `least` − ½."""
 
     def statistic(values: list[np.ndarray]) -> np.ndarray:
         means = np.stack([part.mean(axis=1) for part in values])  # tasks x resamples x methods
-        return (means.argmin(axis=-1) == own).sum(axis=0) - least + 0.5
+        ahead = means[..., own] < np.delete(means, own, axis=-1).min(axis=-1)
+        return ahead.sum(axis=0) - least + 0.5
 
     return statistic
 

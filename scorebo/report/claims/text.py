@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Finding, Part
 from scorebo.report.statistics.text import bracketed
+
+if TYPE_CHECKING:
+    from scorebo.selection import Selection
 
 WIDTH = 118
 ORDER = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN)
@@ -20,10 +24,21 @@ def format_scorecard(findings: Sequence[Finding], markdown: bool = False) -> str
     return f"{(_markdown if markdown else _plain)(findings)}\n\n{len(findings)} claims: {total}."
 
 
+def evidence_words(chosen: Iterable[Selection]) -> str:
+    """At which scale the claims were tested, and on how many runs of each experiment: small budgets decide less."""
+    scales: dict[str, list[str]] = {}
+    for each in chosen:
+        scales.setdefault(each.scale, []).append(f"{each.experiment} ({each.ended} of {each.expected})")
+    parts = [f"at scale {scale} {', '.join(sorted(names))}" for scale, names in scales.items()]
+    return f"Ended runs of each experiment: {'; '.join(parts)}." if parts else "No runs of any experiment."
+
+
 def verdict_words(finding: Finding) -> str:
     """The verdict, with the seeds still needed or what was not run."""
     if finding.verdict == NOT_RUN:
         return f"not run ({finding.note})"
+    if finding.verdict == UNDECIDED and finding.note:
+        return f"undecided ({finding.note})"
     if finding.verdict == UNDECIDED:
         more = f"about {finding.more_seeds} more seeds" if finding.more_seeds else "more seeds than can be said"
         return f"undecided ({more} needed)"
@@ -62,4 +77,6 @@ def _sign(part: Part) -> str:
 
 def statement_words(part: Part) -> str:
     """The statistic with its estimate, interval and number of seeds."""
-    return f"{part.words}: {bracketed(part.estimate)}, {part.seeds} seeds"
+    if not part.seeds:
+        return part.words if part.lacking else f"{part.words}: no seed that all have run"
+    return f"{part.words}: {bracketed(part.estimate)}, {part.seeds} seed{'' if part.seeds == 1 else 's'}"

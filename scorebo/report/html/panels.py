@@ -12,6 +12,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 
 from scorebo.report.comparisons import RANKING
+from scorebo.report.curves import SMALL_NUMBERS
 from scorebo.report.html.colours import on_dark
 from scorebo.report.render import Drawing, FigureData, Line, Panel, linear_limits
 from scorebo.report.style import RC, label, method_order, method_styles
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 DIGITS = 5
 GREY = "#777777"
 LOG = "Log10 "
+# In place of numbers beside the lines.
+RUNS_OF_A_POINT = "How many runs a point is the mean of differs: the pointer and the values at the slider tell."
 # Matplotlib's markers as the plotting library's filled symbols; those of one figure stay apart.
 SYMBOLS = {
     **{"o": "circle", "s": "square", "^": "triangle", "v": "wye", "D": "diamond", "*": "star", "+": "cross"},
@@ -43,7 +46,7 @@ def figure_panels(data: FigureData | Drawing) -> dict[str, Any]:
     return {
         "series": series,
         "panels": [_panel(panel) for panel in data.panels],
-        "notes": list(data.notes),
+        "notes": [RUNS_OF_A_POINT if note == SMALL_NUMBERS else note for note in data.notes],
         "reference": data.reference if any(panel.reference is not None for panel in data.panels) else None,
     }
 
@@ -105,6 +108,10 @@ def _drawn(drawing: Drawing) -> dict[str, Any]:
     for left, right in zip(panels[::2], panels[1::2], strict=True):  # two columns, of which the left one is labelled
         right["title"] = right["title"] or left["title"]
         right["y"] = right["y"] or left["y"]
+    # A heading of a column stands above its first panel alone; one below the other, panels must say it themselves.
+    for place, (each, panel) in enumerate(zip(axes, panels, strict=True)):
+        if not each.get_title():
+            panel["title"] += f": {axes[place % 2].get_title().lower()}"
     return {"series": series, "panels": panels, "notes": [], "reference": None, "drawn": True}
 
 

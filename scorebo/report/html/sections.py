@@ -11,10 +11,11 @@ from typing import Any
 import pandas as pd
 
 from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Finding
-from scorebo.report.claims.text import statement_words, verdict_words
+from scorebo.report.claims.text import evidence_words, statement_words, verdict_words
 from scorebo.report.health import THRESHOLDS, health
 from scorebo.report.html.tables import Cell, command, number, table
 from scorebo.report.style import label, method_order, task_order, title
+from scorebo.selection import Selection
 from scorebo.store.columns import PHASES
 
 SIGNS = {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_RUN: "–"}
@@ -42,8 +43,8 @@ def overview_section(rows: pd.DataFrame, findings: Sequence[Finding], drawn: int
     return f'<ul class="tiles">{size}</ul><p>{words}</p><ul class="tiles">{tiles}</ul>'
 
 
-def scorecard_section(findings: Sequence[Finding]) -> str:
-    """Every claim with its verdict and its statements."""
+def scorecard_section(findings: Sequence[Finding], chosen: Iterable[Selection]) -> str:
+    """Every claim with its verdict and its statements, and from which runs they are."""
     rows = []
     for finding in findings:
         words = verdict_words(finding)
@@ -67,7 +68,8 @@ def scorecard_section(findings: Sequence[Finding]) -> str:
             ]
         )
     heads = ["Claim", "What the paper says", "Verdict", "Seeds", "Statements, with estimate and 95 % interval"]
-    return table("Claims of the paper and what the runs say", heads, rows, classes="scorecard", roles=True)
+    shown = table("Claims of the paper and what the runs say", heads, rows, classes="scorecard", roles=True)
+    return f"{shown}<p>{escape(evidence_words(chosen))}</p>"
 
 
 def health_section(rows: pd.DataFrame) -> str:

@@ -73,7 +73,7 @@ def _page(evidence: Evidence, figures: list[PageFigure], invocation: Sequence[st
     origin = provenance.describe("report", rows, invocation, selection)
     parts = {
         "overview": sections.overview_section(rows, findings, drawn, len(figures)),
-        "scorecard": sections.scorecard_section(findings),
+        "scorecard": sections.scorecard_section(findings, evidence.chosen),
         "figures": figure_list(figures) + "".join(map(figure_section, figures)),
         "health": sections.health_section(rows),
         "timings": sections.timings_section(rows),

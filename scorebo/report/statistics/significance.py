@@ -16,8 +16,8 @@ import numpy as np
 def wilcoxon(differences: np.ndarray) -> float:
     """Two-sided p-value of the signed-rank test that paired differences `n` are symmetric about 0.
 
-    Zeros count half for either side (Pratt), exactly where there are neither zeros nor ties. NaN for fewer than two
-    differences; 1 where all are 0.
+    Zeros are ranked with the others and then left out (Pratt). Exact where there are neither zeros nor ties, otherwise
+    the normal approximation. NaN for fewer than two differences; 1 where all are 0.
     """
     from scipy import stats
 

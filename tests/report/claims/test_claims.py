@@ -151,12 +151,16 @@ def test_p5():
     assert verdict("P5", Made({"bo_regret": optimising(levels, early={"scorebo_hr": -2.0})})) == "contradicted"
     without_pes = {name: level for name, level in levels.items() if name != "pes"}
     assert verdict("P5", Made({"bo_regret": optimising(without_pes, early=slow)})) == "supported"
-    alone = {"scorebo_hr": levels["scorebo_hr"]}
-    assert verdict("P5", Made({"bo_regret": optimising(alone)})) == "not run"
+    # Best among some of the methods is not best.
+    for fewer in (["scorebo_hr"], ["scorebo_hr", "nei"], ["jes", "mes", "nei", "nei_map"]):
+        some = {method: levels[method] for method in fewer}
+        found = judge(CLAIMS["P5"], Made({"bo_regret": optimising(some, early=slow)}))
+        assert (found.verdict, found.note[:10]) == ("not run", "no runs of")
 
 
 def test_p6():
-    runs = {"bo_regret": optimising({"scorebo_hr": 0.0, "nei": -1.0}, ["rosenbrock4", "branin"])}
+    levels = dict.fromkeys(BO, 0.5) | {"scorebo_hr": 0.0, "nei": -1.0}
+    runs = {"bo_regret": optimising(levels, ["rosenbrock4", "branin"])}
 
     def grown(speed, branin=0.1):
         methods = ("scorebo_hr", "nei", "sal_hr", "sobol")
@@ -168,11 +172,15 @@ def test_p6():
     assert verdict("P6", Made(runs, grown(0.5))) == "supported"
     assert verdict("P6", Made(runs, grown(-0.5))) == "contradicted"
     assert verdict("P6", Made(runs, grown(0.5, branin=1.0))) == "contradicted"
+    assert verdict("P6", Made(runs, grown(0.5, branin=-0.1))) == "contradicted"
+    best = optimising(levels | {"scorebo_hr": -2.0}, ["rosenbrock4", "branin"])
+    assert verdict("P6", Made({"bo_regret": best}, grown(0.5))) == "contradicted"
     for methods in (["scorebo_hr"], ["jes", "nei"]):
         some = optimising(dict.fromkeys(methods, 0.0), ["rosenbrock4", "branin"])
         assert verdict("P6", Made({"bo_regret": some}, grown(0.5))) == "not run"
-    without = {**grown(0.5), "rosenbrock4_hyperparameters": hyper("rosenbrock4", {"nei": lambda p, n: n})}
-    assert verdict("P6", Made(runs, without)) == "not run"
+    for methods in (["nei"], ["scorebo_hr", "nei"]):  # "whatever the acquisition" needs all kinds
+        some = hyper("rosenbrock4", dict.fromkeys(methods, lambda p, n: n))
+        assert verdict("P6", Made(runs, grown(0.5) | {"rosenbrock4_hyperparameters": some})) == "not run"
 
 
 def test_p7():
@@ -182,6 +190,10 @@ def test_p7():
 
     assert verdict("P7", table(-1.0, -1.0)) == "supported"
     assert verdict("P7", table(-1.0, 1.0)) == "contradicted"
+    # A method with runs under one of the models only: the other's are named as missing.
+    half = optimising({"nei": 0.0}, ["gp8"], models=("bo_lognormal", "botorch"))
+    half = pd.concat([half, optimising({"scorebo_hr": -1.0}, ["gp8"])], ignore_index=True)
+    assert judge(CLAIMS["P7"], Made({"gp8_regret": half})).note == "no runs of scorebo_hr@botorch"
 
 
 def test_p8():
@@ -189,20 +201,19 @@ def test_p8():
     assert truth["lengthscale_1"] == pytest.approx(-1.0)
     assert truth["noise"] == pytest.approx(-1.0)
 
-    def evidence(error, wide):
-        def near(p, n):
-            return truth[p] - 0.1
+    def evidence(error, wide, inactive=(0.25, -0.05)):
+        def curve(error, level):
+            return lambda p, n: level if p[-1] in "678" else truth[p] - error
 
-        def far(p, n):
-            return truth[p] - error
-
-        curves = {"scorebo_hr": near, "nei": far}
+        curves = {"scorebo_hr": curve(0.1, inactive[0]), "nei": curve(error, inactive[1])}
         tables = [f"gp8_hyperparameters_{model}" for model in ("lognormal", "botorch")]
         spread = {"scorebo_hr": 0.05, "nei": wide}
         return Made({}, {name: hyper("gp8", curves, parameters=tuple(truth), wide=spread) for name in tables})
 
     assert verdict("P8", evidence(1.0, 0.3)) == "supported"
     assert verdict("P8", evidence(0.0, 0.01)) == "contradicted"
+    assert verdict("P8", evidence(1.0, 0.3, (1.5, -0.05))) == "contradicted"  # larger than NEI's, but not about that
+    assert verdict("P8", evidence(1.0, 0.3, (-0.05, 0.25))) == "contradicted"
 
 
 def test_p9_and_p14():
@@ -225,6 +236,16 @@ def test_p9_and_p14():
     swapped = {"saas_hyperparameters": hyper("ackley4_25", curves | {"scorebo_hr": lost, "nei": found},
                                              parameters=parameters)}  # fmt: skip
     assert verdict("P9", Made({"saas_final": optimising(levels, tasks, column="best")}, swapped)) == "contradicted"
+    both = {"saas_hyperparameters": hyper("ackley4_25", curves | {"nei": found}, parameters=parameters)}
+    assert verdict("P9", Made({"saas_final": optimising(levels, tasks, column="best")}, both)) == "contradicted"
+
+    def elsewhere(p, n):
+        return 0.5 if int(p[-1]) <= 4 else 2.0
+
+    apart = {"saas_hyperparameters": hyper("ackley4_25", curves | {"scorebo_hr": elsewhere}, parameters=parameters)}
+    assert verdict("P9", Made({"saas_final": optimising(levels, tasks, column="best")}, apart)) == "contradicted"
+    some = judge(CLAIMS["P9"], Made({"saas_final": optimising(levels, tasks[:2], column="best")}, tables))
+    assert (some.verdict, some.note, some.seeds) == ("undecided", "no runs on lasso_dna, svm_ct", len(SEEDS))
     others = {"saas_hyperparameters": hyper("ackley4_25", {"nei": lost, "bald": slowly}, parameters=parameters)}
     assert verdict("P9", Made({"saas_final": optimising(levels, tasks, column="best")}, others)) == "not run"
 
@@ -247,19 +268,26 @@ def test_p9_and_p14():
 
 
 def test_p10():
-    def evidence(split):
+    def evidence(split, tasks=("addgp6", "addgp10", "cosmology"), gain=0.0):
         rng = np.random.default_rng(4)
         runs = []
-        for task in ("addgp6", "addgp10", "cosmology"):
+        for task in tasks:
             for seed in SEEDS:
                 common = rng.normal()
                 for method in ("scorebo_hr", "nei"):
-                    best, error = [common, common + 1 + 0.05 * rng.normal()], split[method] + 0.01 * rng.random()
+                    own = gain if (task, method) == ("cosmology", "scorebo_hr") else 0.0
+                    best, error = [common, common + 9 + own + 0.05 * rng.normal()], split[method] + 0.01 * rng.random()
                     runs += rows(task, "additive", method, seed, best_observed=best, decomposition_error=[error] * 2)
         return Made({"addgp": pd.DataFrame(runs)})
 
     assert verdict("P10", evidence({"scorebo_hr": 0.1, "nei": 2.0})) == "supported"
     assert verdict("P10", evidence({"scorebo_hr": 2.0, "nei": 0.1})) == "contradicted"
+    found = {"scorebo_hr": 0.1, "nei": 2.0}
+    assert verdict("P10", evidence(found, gain=3.0)) == "contradicted"
+    assert verdict("P10", evidence(found, gain=-3.0)) == "supported"  # no gain is no gain
+    for tasks, note in ((["addgp6", "addgp10"], "cosmology"), (["addgp6"], "addgp10, cosmology; tasks are missing")):
+        some = judge(CLAIMS["P10"], evidence(found, tasks))
+        assert (some.verdict, some.note) == ("undecided", f"no runs on {note}")
     bare = Made({"addgp": optimising({"scorebo_hr": 0.0, "nei": 0.0}, ["addgp6"], column="best")})
     assert verdict("P10", bare) == "not run"
 
@@ -278,10 +306,28 @@ def test_p11_and_p18():
     assert verdict("P11", Made({"pd1": optimising(last, tasks, column="best")})) == "contradicted"
     few = optimising({"scorebo_hr": 0.5, "nei": 0.5}, tasks, column="best")
     assert verdict("P18", Made({"pd1": many, "pd1_few_sets": few})) == "supported"
+    some = few[few["benchmark"] != "pd1_wmt"]
+    assert verdict("P18", Made({"pd1": many, "pd1_few_sets": some})) == "undecided"
+    # Without a gain there is none to lose, even where fewer sets are worse still.
+    bad, worse = (optimising({"scorebo_hr": level, "nei": 0.5}, tasks, column="best") for level in (1.0, 2.0))
+    assert verdict("P18", Made({"pd1": bad, "pd1_few_sets": worse})) == "contradicted"
+    # The gain is halved, whatever the spread of the runs of either number of sets.
+    halved = [_gain(1.0, 2.0, tasks), _gain(0.5, 0.5, tasks)]
+    assert verdict("P18", Made(dict(zip(("pd1", "pd1_few_sets"), halved, strict=True)))) == "supported"
     for method in ("scorebo_hr", "nei"):
         alone = optimising({method: 0.5}, tasks, column="best")
         assert verdict("P18", Made({"pd1": many, "pd1_few_sets": alone})) == "not run"
         assert verdict("P18", Made({"pd1": alone, "pd1_few_sets": few})) == "not run"
+
+
+def _gain(gain, spread, tasks):
+    """SCoreBO ahead of NEI by so much on each seed, seeds apart by so much."""
+    rng, runs = np.random.default_rng(6), []
+    for task, seed in itertools.product(tasks, SEEDS):
+        common = 10.0 + spread * rng.normal()
+        for method, own in (("scorebo_hr", gain), ("nei", 0.0)):
+            runs += rows(task, "warped", method, seed, best_observed=[0.0, common + own + 0.01 * rng.normal()])
+    return pd.DataFrame(runs)
 
 
 def test_p12_and_p13():
@@ -296,6 +342,7 @@ def test_p12_and_p13():
     assert verdict("P12", Made(runs)) == "supported"
     assert verdict("P13", Made(runs)) == "supported"
     assert verdict("P12", Made(runs | {"sal_mc": learning({"sal_ws": 0.0, "sal_ws_mc": 2.0})})) == "contradicted"
+    assert verdict("P12", Made(runs | {"sal_mc": learning(equal, ["higdon"])})) == "undecided"
     assert verdict("P13", Made(runs | {"distances_ws": optimising({"scorebo_hr_mc": 1.0, "scorebo_ws_mc": 0.0})})) == (
         "contradicted"
     )
@@ -322,6 +369,11 @@ def test_p17():
 
     assert verdict("P17", evidence(0.1, 1.0)) == "supported"
     assert verdict("P17", evidence(1.0, 0.1)) == "contradicted"
+    # With a free outputscale one that converges as well contradicts "none".
+    free, made = reference.fitted("ishigami", "al_lognormal"), evidence(0.1, 1.0)
+    converged = {method: (lambda p, n: free[p]) if method == "bald" else (lambda p, n: free[p] + 1.0) for method in AL}
+    made._hyperparameters["ishigami_hyperparameters"] = hyper("ishigami", converged, parameters=names)
+    assert verdict("P17", made) == "contradicted"
 
 
 def test_p15_and_p16_need_no_runs():

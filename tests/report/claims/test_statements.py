@@ -4,6 +4,7 @@ import pytest
 
 from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Claim, MissingRunsError, Part, judge
 from scorebo.report.claims.statements import (
+    absent,
     alike,
     below_others,
     best_count,
@@ -12,6 +13,7 @@ from scorebo.report.claims.statements import (
     holds,
     positive,
 )
+from scorebo.report.claims.text import statement_words, verdict_words
 from scorebo.report.statistics import Estimate
 
 
@@ -36,6 +38,9 @@ def test_few_seeds_decide_nothing():
     assert positive("x", np.array([1.0, 1.1])).verdict == UNDECIDED
     part = holds("best", [frame(seeds=4, a=0.0, b=9.0)], ["a", "b"], best_count(0, 1))
     assert (part.verdict, part.needed) == (UNDECIDED, 5)
+    some = holds("best", [frame(seeds=4, a=0.0, b=9.0)], ["a", "b"], best_count(0, 1), complete=False)
+    assert (some.verdict, some.needed, some.lacking) == (UNDECIDED, None, "tasks are missing")
+    assert statement_words(positive("x", np.array([1.0]))) == "x: +1, 1 seed"
 
 
 def test_alike_needs_an_interval_within_the_margin():
@@ -45,6 +50,18 @@ def test_alike_needs_an_interval_within_the_margin():
     unsure = alike("a − b", [frame(a=0.0, b=0.0, noise=1.0)], "a", "b", 0.2)
     assert unsure.verdict == UNDECIDED
     assert unsure.needed > 10
+    some = alike("a − b", same, "a", "b", 0.2, complete=False)
+    assert (some.verdict, some.lacking) == (UNDECIDED, "tasks are missing")
+
+
+def test_tasks_without_runs_leave_a_claim_undecided():
+    assert absent([]) == []
+    parts = [positive("x", np.array([1.0, 1.1, 1.2])), *absent(["a", "b"])]
+    found = judge(Claim("P0", "x", lambda _: parts), None)
+    assert (found.verdict, found.seeds, found.more_seeds) == (UNDECIDED, 3, None)
+    assert verdict_words(found) == "undecided (no runs on a, b)"
+    assert statement_words(found.parts[1]) == "no runs on a, b"
+    assert statement_words(positive("x", np.empty(0))) == "x: no seed that all have run"
 
 
 def test_counts_of_tasks():
@@ -58,6 +75,8 @@ def test_counts_of_tasks():
     assert unsure.verdict == UNDECIDED
     assert unsure.needed is None or unsure.needed > 10
     assert holds("best on 4", tasks, ["a", "b"], best_count(0, 4), complete=False).verdict == UNDECIDED
+    same = pd.DataFrame({"a": np.arange(10.0), "b": np.arange(10.0)})  # a tie is no win
+    assert holds("best on 1", [same], ["a", "b"], best_count(0, 1)).verdict == CONTRADICTED
 
 
 def test_below_others_takes_the_worst_of_one_side_and_the_best_of_the_other():

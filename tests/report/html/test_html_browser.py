@@ -90,6 +90,17 @@ def last_stroke(article):
     return curves[-1].value_of_css_property("stroke")
 
 
+def background(page, article):
+    """The colour on which the values at the pointer are written: the library's own white is unreadable in the dark."""
+    return page.execute_script(
+        "const probe = document.createElementNS('http://www.w3.org/2000/svg', 'rect');"
+        "probe.style.fill = 'var(--plot-background)';"
+        "arguments[0].querySelector('.panel svg').append(probe);"
+        "const fill = getComputedStyle(probe).fill; probe.remove(); return fill",
+        article,
+    )
+
+
 def column(page, table, number):
     return page.execute_script(
         "return [...arguments[0].tBodies[0].rows].map((row) => row.cells[arguments[1]].textContent.trim())",
@@ -152,6 +163,10 @@ def test_hover_shows_values(page):
     assert "RMSE: " in words
     assert "±" in words
     assert "3 runs" in words
+    media(page, "dark")
+    WebDriverWait(page, 10).until(lambda _: background(page, article) == "rgb(21, 24, 29)")  # the dark page's card
+    media(page, "light")
+    WebDriverWait(page, 10).until(lambda _: background(page, article) == "rgb(255, 255, 255)")
 
 
 def test_tables_sort_by_mouse_and_keyboard(page):
@@ -258,3 +273,9 @@ def test_prints_with_all_figures(page):
     printed = page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(all_of(page, ".panel svg")) == len(all_of(page, ".panel"))
     assert base64.b64decode(printed["data"]).startswith(b"%PDF")
+    # What is wider than the paper makes the browser shrink all of it: A4 less its margins is 720 points of the screen.
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    paper = {"width": 720, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", paper)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 720
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -138,7 +138,7 @@ def test_hyperparameters_and_examples_become_panels(data):
     drawn = data["figures"]["hellinger-mm"]
     assert drawn["drawn"]
     assert {looks["label"] for looks in drawn["series"].values()} >= {"Moment matching", "Exact (2048 samples)"}
-    assert drawn["panels"][3]["title"] == "Hellinger, set 1"
+    assert drawn["panels"][3]["title"] == "Hellinger, set 1: a poor case"
     shares = data["figures"]["sal-example"]["panels"][3]
     assert shares["lines"][0]["base"] == 0
     bands = data["figures"]["scorebo-example"]["panels"][2]["lines"]
