@@ -39,9 +39,9 @@ def test_agrees_with_autograd(model, kernel):
 
 @pytest.mark.parametrize("kernel", ["matern52", "rbf"])
 def test_sum_over_groups_agrees_with_autograd(kernel):
-    surrogate = load_model("additive", kernel=kernel, partitions=Partitions(3))
     rng = np.random.default_rng(8)
     for n, labels in ((2, [1]), (9, [2, 1, 2]), (40, [3, 3, 1, 1, 3, 2]), (30, [1 + d % 3 for d in range(20)])):
+        surrogate = load_model("additive", kernel=kernel, partitions=Partitions(len(set(labels))))
         X, y = data(n, n, len(labels))
         density = LogDensity(X, y, surrogate, of_logarithms=False, noise_floor=0.0, labels=np.array(labels))
         for theta in density.sample_prior(rng, 4):
