@@ -219,6 +219,8 @@ def execute(
                 raise EvaluationError(
                     f"{error} It is noted in {noted}; the same command goes on from there.", error.x, error.reason
                 ) from error
+            except TaskError:  # nothing of the run itself failed that could be replayed
+                raise
             except Exception as error:  # the sampler, the metrics, or what a user has added
                 store.note_failure(iteration, None, reason_of(error), traceback.format_exception(error))
                 raise

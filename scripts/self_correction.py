@@ -27,8 +27,7 @@ from benchmarks.sparse import Ackley4In25  # noqa: E402
 from scorebo.config import as_dict, compose  # noqa: E402
 from scorebo.loop import execute  # noqa: E402
 from scorebo.report.style import label, method_styles  # noqa: E402
-from scorebo.store import collect, collect_hyperparameters  # noqa: E402
-from scorebo.store.active import active_inputs, separation  # noqa: E402
+from scorebo.store import active_inputs, collect, collect_hyperparameters, separation  # noqa: E402
 
 ACQUISITIONS = ("scorebo_hr", "nei")
 MEASURES = {"ackley4_25": "log10 ratio of lengthscales", "addgp6": "split pairs"}

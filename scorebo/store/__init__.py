@@ -1,5 +1,6 @@
 """What is kept of a run: its identity, its records, checkpoint and resume, and all runs as one table."""
 
+from scorebo.store.active import active_inputs, separation
 from scorebo.store.atomic import write_atomically
 from scorebo.store.collect import collect, find_runs, write_table
 from scorebo.store.hyperparameters import collect_hyperparameters, in_task_units
@@ -15,6 +16,7 @@ __all__ = [
     "ResumeState",
     "RunLock",
     "RunStore",
+    "active_inputs",
     "collect",
     "collect_hyperparameters",
     "find_runs",
@@ -23,6 +25,7 @@ __all__ = [
     "read_records",
     "run_folder",
     "run_id",
+    "separation",
     "truncate_to",
     "write_atomically",
     "write_table",

@@ -42,18 +42,25 @@ def collect_hyperparameters(results: Path | str, run_ids: Collection[str] | None
 
 
 def in_task_units(
-    hyperparameters: Mapping[str, Any], output_mean: float, output_std: float, output_sign: float
+    hyperparameters: Mapping[str, Any],
+    output_mean: float,
+    output_std: float,
+    output_sign: float,
+    output_power: float | None = None,
 ) -> dict[str, np.ndarray]:
     """Hyperparameters of a record, `M` or `M x K` each, in the task's own units and sign.
 
-    Variances (outputscale, noise) are those of the task's outputs, and the mean is one of them. Lengthscales stay as
-    they are, in units of the box's sides, on which they are compared with one another. Others stay as they are too.
+    Variances (outputscale, noise) are those of the task's outputs, and the mean is one of them. Where outputs are
+    transformed by a power the mean is transformed back; the variances are those of the transformed outputs, because the
+    model has no one variance of the outputs themselves. Lengthscales stay as they are, in units of the box's sides, on
+    which they are compared with one another. Others stay as they are too.
 
     Args:
         hyperparameters: as sampled, on the model's scale, on which outputs are sign · (y − mean)/std.
-        output_mean: mean by which the outputs were shifted.
+        output_mean: mean by which the (transformed) outputs were shifted.
         output_std: standard deviation by which they were divided.
         output_sign: −1 for a task that is minimised.
+        output_power: λ of Yeo and Johnson's transform; None where outputs are not transformed.
     """
     import numpy as np
 
@@ -62,6 +69,12 @@ def in_task_units(
         values[name] = output_std**2 * values[name]
     if "mean" in values:
         values["mean"] = output_mean + output_sign * output_std * values["mean"]
+        if output_power is not None:
+            import torch
+
+            from scorebo.power import untransform
+
+            values["mean"] = untransform(torch.from_numpy(values["mean"]), output_power).numpy()
     return values
 
 
@@ -76,7 +89,8 @@ def _run_table(run: dict[str, Any], problems: list[str]) -> pd.DataFrame | None:
         if not record.get("hyperparameters"):
             continue
         # Records of earlier versions do not say whether the task is minimised; where its mean lies is not known then.
-        scale = (record["output_mean"], record["output_std"], record.get("output_sign", float("nan")))
+        sign = record.get("output_sign", float("nan"))
+        scale = (record["output_mean"], record["output_std"], sign, record.get("output_power"))
         columns: dict[str, np.ndarray] = {}
         for name, values in in_task_units(record["hyperparameters"], *scale).items():
             if values.ndim == 1:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 from acquisition_contract import points
@@ -8,7 +10,7 @@ from optima_contract import some_optima
 from scorebo.acquisition.conditioning import JITTER, Optima, below_optimum
 from scorebo.errors import InputError
 from scorebo.gp import FullyBayesianGP
-from tests.conftest import random_ensemble
+from tests.conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 
 def explicit(model, m, x_star, f_star, X):
@@ -17,15 +19,25 @@ def explicit(model, m, x_star, f_star, X):
     inputs = torch.cat([model.train_X, x_star[None]])
     targets = torch.cat([model.train_Y[:, 0], f_star]) - model.mean[m]
     noise = torch.cat([model.noise_variance[m].expand(len(model.train_X)), torch.tensor([JITTER]).double()])
-    K = model.kernel(inputs, inputs, **select)[0] + torch.diag(noise)
-    cross = model.kernel(X, inputs, **select)[0]
+    kernel = model.kernel.of_set(m)
+    K = kernel(inputs, inputs, **select)[0] + torch.diag(noise)
+    cross = kernel(X, inputs, **select)[0]
     mean = model.mean[m] + cross @ torch.linalg.solve(K, targets)
-    return mean, model.outputscale[m] - (cross * torch.linalg.solve(K, cross.mT).mT).sum(-1)
+    prior = kernel(X[:1], X[:1], **select)[0, 0, 0]
+    return mean, prior - (cross * torch.linalg.solve(K, cross.mT).mT).sum(-1)
 
 
-@pytest.mark.parametrize("kernel", ["matern52", "rbf"])
-def test_is_the_posterior_with_the_optimum_observed(kernel):
-    model = random_ensemble(0, n=25, dim=3, num_sets=4, kernel=kernel)
+MODELS = {
+    "matern52": functools.partial(random_ensemble, kernel="matern52"),
+    "rbf": functools.partial(random_ensemble, kernel="rbf"),
+    "additive": additive_ensemble,
+    "warped": warped_ensemble,
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_is_the_posterior_with_the_optimum_observed(kind):
+    model = MODELS[kind](0, n=25, dim=3, num_sets=4)
     inputs, outputs = some_optima(model)
     X = torch.cat([points(50, 3), model.train_X[:5]])
     optima = Optima(model, inputs, outputs)
@@ -36,6 +48,14 @@ def test_is_the_posterior_with_the_optimum_observed(kernel):
             expected_mean, expected_variance = explicit(model, m, inputs[n, m], outputs[n, m], X)
             torch.testing.assert_close(mean[n, m], expected_mean, rtol=0, atol=1e-8)
             torch.testing.assert_close(variance[n, m], expected_variance, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_derivatives_are_those_of_differences(kind):
+    model = MODELS[kind](3, n=8, dim=3, num_sets=2)
+    optima = Optima(model, *some_optima(model, count=2))
+    X = points(4, 3).requires_grad_()
+    assert torch.autograd.gradcheck(lambda X: optima.condition(optima.predict(X)), (X,))
 
 
 def test_is_the_ensemble_with_one_more_observation():

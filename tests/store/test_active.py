@@ -4,8 +4,7 @@ import pytest
 
 from scorebo.errors import InputError
 from scorebo.loop import execute
-from scorebo.store import collect_hyperparameters
-from scorebo.store.active import active_inputs, separation
+from scorebo.store import active_inputs, collect_hyperparameters, separation
 from tests.runs import tiny_config
 
 RUN = {"benchmark": "t", "model": "saas", "acquisition": "nei", "seed": 1}

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import yeojohnson
 from store_samples import make_config, make_record, make_run
 
 import scorebo
@@ -78,6 +79,21 @@ def test_a_scaled_task_has_the_same_hyperparameters_in_its_own_units():
         assert found[1][name] == pytest.approx(49.0 * found[0][name], rel=1e-6)
     assert found[1]["mean"] == pytest.approx(5.0 - 7.0 * found[0]["mean"], rel=1e-6)
     assert found[1]["lengthscale"] == pytest.approx(found[0]["lengthscale"], rel=1e-6)
+
+
+def test_the_mean_under_transformed_outputs_is_one_of_the_tasks_outputs(tmp_path):
+    """Also where the power is most unlike 1; variances are those of the transformed outputs."""
+    execute(tiny_config(tmp_path, "rosenbrock2", "random", "model=warped", "benchmark.total=4"))
+    table = collect_hyperparameters(tmp_path)
+    config = tiny_config(tmp_path, "rosenbrock2", "random", "model=warped", "benchmark.total=4")
+    for record in read_records(RunStore(tmp_path, config).folder / "records.jsonl").records[3:]:
+        rows = table[table["iteration"] == record["iteration"]]
+        assert abs(record["output_power"] - 1.0) > 0.1
+        transformed = yeojohnson(rows["mean"].to_numpy(), record["output_power"])
+        seen = -(transformed - record["output_mean"]) / record["output_std"]
+        np.testing.assert_allclose(seen, record["hyperparameters"]["mean"], rtol=1e-8, atol=1e-8)
+        variance = record["output_std"] ** 2 * np.array(record["hyperparameters"]["noise"])
+        np.testing.assert_allclose(rows["noise"], variance)
 
 
 def test_tables_read_back_the_same(results, tmp_path):
