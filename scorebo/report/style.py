@@ -49,6 +49,8 @@ TASKS = {
     "pd1_wmt": "PD1 WMT",
     "pd1_lm1b": "PD1 LM1B",
     "pd1_cifar100": "PD1 CIFAR-100",
+    "svm_ct757": "SVM (388D), 757 rows",
+    **{f"lcbench_{task}": f"LCBench {task}" for task in (126026, 167168, 168868, 189873)},
 }
 # A method under several models in one figure: the method's colour, a line of the model's own.
 MODELS: dict[str, tuple[str, Literal["-", "--", "-.", ":"]]] = {

@@ -37,6 +37,7 @@ def test_tasks_in_words():
     expected = ["Branin", "Rosenbrock-2", "Hartmann-3", "Rosenbrock-4", "Hartmann-4", "Hartmann-6"]
     assert [title(task) for task in BO_TASKS] == expected
     assert title("gp8") == "GP sample (8D)"
+    assert [title("lcbench_167168"), title("svm_ct757")] == ["LCBench 167168", "SVM (388D), 757 rows"]
     assert title("my_task") == "My task"
 
 
