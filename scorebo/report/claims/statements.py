@@ -16,7 +16,7 @@ from scorebo.report.statistics.power import seeds_for_effect, seeds_needed
 from scorebo.seeds import generator
 
 RESAMPLES = 2000
-FEWEST = 5  # seeds: from fewer, resampling decides nothing
+FEWEST = 5  # seeds: fewer decide nothing, resampled or not
 # A sample of which this share of resamples agree is decided with a probability of 0.8: for a normal statistic that is
 # 1.96 + 0.84 standard errors.
 PLANNED = 0.9975
@@ -35,7 +35,7 @@ def positive(words: str, values: np.ndarray) -> Part:
     """The mean of values, one a seed, is above 0."""
     estimate = intervals.mean([values])
     verdict = {1: SUPPORTED, -1: CONTRADICTED, 0: UNDECIDED}[estimate.side]
-    return Part(words, estimate, len(values), verdict, seeds_needed(values))
+    return _enough(Part(words, estimate, len(values), verdict, seeds_needed(values)))
 
 
 def absent(tasks: Sequence[str]) -> list[Part]:
@@ -63,7 +63,14 @@ def within(words: str, groups: Sequence[np.ndarray], margin: float) -> Part:
     spread = math.sqrt(float(np.mean([group.var(ddof=1) for group in groups if len(group) > 1] or [math.nan])))
     spread /= math.sqrt(len(groups))
     needed = seeds_for_effect(room / spread) if spread > 0 else None
-    return Part(words, estimate, min(map(len, groups)), verdict, needed)
+    return _enough(Part(words, estimate, min(map(len, groups)), verdict, needed))
+
+
+def _enough(part: Part) -> Part:
+    """The statement, which a few seeds do not decide: a claim has many, and one that is contradicted decides it."""
+    if part.seeds >= FEWEST:
+        return part
+    return replace(part, verdict=UNDECIDED, needed=max(FEWEST, part.needed or 0) if part.seeds else None)
 
 
 def holds(words: str, frames: Frames, methods: Sequence[str], statistic: Statistic, complete: bool = True) -> Part:

@@ -35,7 +35,11 @@ def test_greater_is_decided_by_the_interval_of_the_paired_difference():
 
 
 def test_few_seeds_decide_nothing():
-    assert positive("x", np.array([1.0, 1.1])).verdict == UNDECIDED
+    for values in ([1.0, 1.1], [1.0, 1.1, 1.2, 1.3]):
+        few = positive("x", np.array(values))
+        assert (few.verdict, few.needed) == (UNDECIDED, 5)
+    same = frame(seeds=4, noise=0.001, a=0.0, b=0.0)
+    assert alike("a − b", [same], "a", "b", 0.2).verdict == UNDECIDED
     part = holds("best", [frame(seeds=4, a=0.0, b=9.0)], ["a", "b"], best_count(0, 1))
     assert (part.verdict, part.needed) == (UNDECIDED, 5)
     some = holds("best", [frame(seeds=4, a=0.0, b=9.0)], ["a", "b"], best_count(0, 1), complete=False)
