@@ -53,7 +53,8 @@ def undisturbed(folder: Path, seed: int) -> list[str]:
 def assert_finished_once(configs: list[dict[str, Any]], expected: dict[int, list[str]]) -> None:
     """Every run is finished, in one folder, with one marker, and has the records of an undisturbed one."""
     results = Path(configs[0]["results"])
-    assert {run.state for run in survey(results).runs} == {"finished"}
+    left = [(run.label, run.state, run.reason) for run in survey(results).runs if run.state != "finished"]
+    assert not left, left
     assert len(list(results.rglob("finished.json"))) == len(configs)
     for config in configs:
         assert comparable(config) == expected[config["seed"]]
