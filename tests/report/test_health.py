@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from scorebo.cli import main
@@ -65,7 +67,8 @@ def test_figures_with_and_without(tmp_path, capsys):
     where = ["--results", str(tmp_path / "results")]
     out = tmp_path / "a.svg"
     assert main(["plot", "al-mll", *where, "--out", str(out)]) == 0
-    assert "unhealthy sampler, among those shown: BALD 1." in out.read_text().replace("\n", " ")
+    shown = " ".join(re.sub("<[^>]*>", " ", out.read_text()).split())  # a note has several lines
+    assert "unhealthy sampler, among those shown: BALD 1." in shown
     assert main(["plot", "al-mll", *where, "--out", str(out), "--healthy-only"]) == 2
     assert "No run has a healthy sampler" in capsys.readouterr().err
     assert main(["health", *where, "--experiment", "al_mll"]) == 0
