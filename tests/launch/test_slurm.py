@@ -234,7 +234,9 @@ def test_jobs_that_a_restarted_controller_has_forgotten_are_lost_and_retried(res
     sweep = submit(configs, [])
     asleep(results)
     (job,) = read_jobs(sweep)
-    until(lambda: "RUNNING" in cluster.ask("sacct", "--noheader", "--format=State", f"--jobs={job}"))
+    # Of the job itself: a step of it may be accounted for earlier.
+    accounts = ("sacct", "--noheader", "--allocations", "--format=State", f"--jobs={job}")
+    until(lambda: "RUNNING" in cluster.ask(*accounts))
     cluster.stop_daemon("slurmctld", 9)
     saved.write_bytes(before)  # as if it had been killed before it could save what it knew
     cluster.restart_controller()
