@@ -229,6 +229,7 @@ def test_two_sweeps_at_once_and_the_controller_restarted(results, expected, bed,
 def test_jobs_that_a_restarted_controller_has_forgotten_are_lost_and_retried(results, expected, bed, cluster):
     configs = sweep_of(results, range(1, 2), *SLURM, task="Sleepy", bed=str(bed))
     saved = cluster.folder / "controller" / "job_state"
+    subprocess.run(["sbatch", "--output=/dev/null", "--wrap=true"], check=True)  # so that there is something to save
     until(cluster.saved)
     before = saved.read_bytes()
     sweep = submit(configs, [])
