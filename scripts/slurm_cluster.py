@@ -157,6 +157,15 @@ class Cluster:
             60, lambda: self.ask("sinfo", "--noheader", "--format=%T").split()[0] in ("idle", "mixed"), "slurmd"
         )
 
+    def mend(self) -> None:
+        """Start what is dead of controller and node, and take back a node that was drained."""
+        if self.pid("slurmctld") is None:
+            self.restart_controller()
+        if "drain" in self.ask("sinfo", "--noheader", "--format=%T"):
+            self.call("scontrol", "update", "nodename=ALL", "state=resume")
+        if self.pid("slurmd") is None:
+            self.start_node()
+
     def lose_node(self) -> None:
         """Kill slurmd and every process of a job, as when a machine loses its power."""
         steps = [pid for pid in _processes("slurmstepd") if str(self.conf).encode() in _environment(pid)]
@@ -167,7 +176,7 @@ class Cluster:
                 os.kill(pid, signal.SIGKILL)
 
     def saved(self) -> bool:
-        """Whether the controller has saved its state since a job was last submitted or started; it takes seconds."""
+        """Whether the controller has saved its state since a job in its queue was submitted or started, some seconds."""
         submitted = self.ask("squeue", "--noheader", "--array", "--format=%V").split()
         started = self.ask("squeue", "--noheader", "--array", "--states=RUNNING", "--format=%S").split()
         changes = [datetime.fromisoformat(moment).timestamp() for moment in submitted + started]
