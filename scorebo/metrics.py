@@ -86,38 +86,31 @@ class Prediction(NamedTuple):
     jittered_blocks: int
 
 
-@torch.no_grad()
 def predict_in_blocks(model: FullyBayesianGP, X: Tensor, targets: Tensor) -> Prediction:
     """Predict blocks of test points jointly, and judge the targets by their joint density.
-
-    A block of one set is worked on at a time, in one place that stays in the cache.
 
     Args:
         model: the ensemble.
         X: `N x D` in the unit box, N a multiple of the block size.
         targets: `N` on the model's scale.
     """
-    means, variances = [], []
-    total, jittered = 0.0, 0
-    blocks = X.split(BLOCK)
-    for block, target in zip(blocks, targets.split(BLOCK), strict=True):
-        mean, whitened = model.whiten(block)
-        variance = model.prior_variance[:, None] - whitened.square().sum(dim=-2) + model.noise_variance[:, None]
-        residual = (target - mean).numpy()
-        covariance = np.empty((len(block), len(block)))
-        for m in range(model.num_sets):
-            model.kernel.of_set(m).fill_upper_triangle(block, model.lengthscale[m], model.outputscale[m], covariance)
-            # LAPACK's lower triangle is the upper one of an array in rows.
-            factor, jitter = _factorise(covariance.T, whitened[m].numpy(), variance[m].numpy())
-            score, _ = lapack.dtrtrs(factor, residual[m], lower=1)
-            log_determinant = 2.0 * np.log(factor.diagonal()).sum()
-            total += 0.5 * (score @ score + log_determinant) / len(block) + 0.5 * LOG_2PI
-            jittered += jitter
-        means.append(mean.mT)
-        variances.append(variance.mT)
+    # Under each set: mean and variance of y at a point, its residual whitened within the block, the factor's diagonal.
+    mean, variance, score, diagonal = np.empty((4, model.num_sets, len(X)))
+    factor = np.empty((BLOCK, BLOCK), order="F")
+    noise, jittered = model.noise_variance.tolist(), 0
+    for first in range(0, len(X), BLOCK):
+        block = slice(first, first + BLOCK)
+        target = targets[block].numpy()
+        for m, (centre, covariance) in enumerate(model.joint_by_set(X[block])):
+            mean[m, block] = centre
+            variance[m, block] = covariance.diagonal() + noise[m]
+            jittered += factorise(covariance, variance[m, block], factor)
+            score[m, block] = blas.dtrsv(factor, target - centre, lower=1, overwrite_x=1)
+            diagonal[m, block] = factor.diagonal()
     if jittered:
         logger.info("%d block covariances needed a jitter.", jittered)
-    return Prediction(torch.cat(means), torch.cat(variances), total / (len(blocks) * model.num_sets), jittered)
+    negative_mll = float((0.5 * score**2 + np.log(diagonal)).mean()) + 0.5 * LOG_2PI
+    return Prediction(torch.from_numpy(mean.T), torch.from_numpy(variance.T), negative_mll, jittered)
 
 
 def decomposition_error(model: FullyBayesianGP, benchmark: Benchmark) -> float | None:
@@ -138,25 +131,21 @@ def negative_log_predictive_density(mean: Tensor, variance: Tensor, targets: Ten
     return -float((torch.logsumexp(log_density, dim=-1) - math.log(mean.shape[-1])).mean())
 
 
-def _factorise(prior: np.ndarray, whitened: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, bool]:
+def factorise(covariance: np.ndarray, variance: np.ndarray, factor: np.ndarray) -> bool:
     """Cholesky factor of the covariance of y at a block of points; one that rounding made indefinite gets a jitter.
 
     Args:
-        prior: `q x q`, in columns; the lower triangle is the prior covariance of f, and is overwritten.
-        whitened: `n x q`, whitened cross-covariance with the data.
+        covariance: `q x q`, in columns; the lower triangle is the covariance of f.
         variance: `q`, variances of y.
+        factor: `q x q`, in columns, whose lower triangle becomes the factor.
 
     Returns:
-        The factor, `q x q` (its upper triangle is meaningless), and whether a jitter was needed.
+        Whether a jitter was needed.
     """
-    covariance = blas.dsyrk(-1.0, whitened.T, beta=1.0, c=prior, lower=1, overwrite_c=1)
-    np.fill_diagonal(covariance, variance)
-    factor, failed = lapack.dpotrf(covariance, lower=1, clean=0)
-    if not failed:
-        return factor, False
-    for exponent in range(-11, -2):
-        np.fill_diagonal(covariance, variance + 10.0**exponent * variance.max())
-        factor, failed = lapack.dpotrf(covariance, lower=1, clean=0)
+    for jitter in (0.0, *(10.0**exponent for exponent in range(-11, -2))):
+        factor[:] = covariance
+        factor.ravel(order="K")[:: len(variance) + 1] = variance + jitter * variance.max()
+        _, failed = lapack.dpotrf(factor, lower=1, clean=0, overwrite_a=1)
         if not failed:
-            return factor, True
+            return jitter > 0.0
     raise FloatingPointError("A predictive covariance cannot be factorised.")

@@ -176,7 +176,7 @@ class Cluster:
                 os.kill(pid, signal.SIGKILL)
 
     def saved(self) -> bool:
-        """Whether the controller has saved its state since a job in its queue was submitted or started, some seconds."""
+        """Whether the controller has saved its state since a job in its queue was submitted or started."""
         submitted = self.ask("squeue", "--noheader", "--array", "--format=%V").split()
         started = self.ask("squeue", "--noheader", "--array", "--states=RUNNING", "--format=%S").split()
         changes = [datetime.fromisoformat(moment).timestamp() for moment in submitted + started]

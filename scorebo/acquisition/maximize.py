@@ -33,7 +33,8 @@ def maximize(
 
     Args:
         acqf: any differentiable BoTorch acquisition function, `b x 1 x D` -> `b`; a point where it is not finite is
-            never chosen. If it has a method `screen`, `b x D` -> rough values `b`, raw points are ranked by that.
+            never chosen. If it has a method `screen`, `b x D` -> rough values `b`, raw points are ranked by that; if
+            it has `with_gradient`, `b x D` -> values `b` and gradients `b x D`, autograd is not used.
         bounds: `2 x D`, lower and upper.
         raw_samples: points that cover the box, at which the search begins.
         restarts: climbs at the least, from the most promising raw points; more in many dimensions.
@@ -56,23 +57,26 @@ def maximize(
     def in_box(x: Tensor) -> Tensor:
         return (lower + width * x).clamp(bounds[0], bounds[1])
 
-    def evaluate(x: Tensor) -> Tensor:
-        value = acqf(in_box(x).unsqueeze(-2)).to(torch.float64)
-        if value.shape != x.shape[:1]:
+    def evaluate(points: Tensor) -> Tensor:
+        value = acqf(points.unsqueeze(-2)).to(torch.float64)
+        if value.shape != points.shape[:1]:
             raise InputError(
-                f"{type(acqf).__name__} must return one value per point: for {len(x)} points of shape 1 x {dim} it "
-                f"returned shape {tuple(value.shape)}."
+                f"{type(acqf).__name__} must return one value per point: for {len(points)} points of shape 1 x {dim} "
+                f"it returned shape {tuple(value.shape)}."
             )
         return value
 
     def evaluate_with_gradient(x: Array) -> tuple[Array, Array]:
-        points = torch.from_numpy(x).requires_grad_()
-        with torch.enable_grad():
-            value = evaluate(points)
-            if not value.requires_grad:
-                raise InputError(f"{type(acqf).__name__} is not differentiable: its value has no gradient.")
-            (gradient,) = torch.autograd.grad(value.sum(), points)
-        return value.detach().numpy(), gradient.numpy()
+        points = in_box(torch.from_numpy(x))
+        if hasattr(acqf, "with_gradient"):
+            value, gradient = acqf.with_gradient(points)
+        else:
+            with torch.enable_grad():
+                value = evaluate(points.requires_grad_())
+                if not value.requires_grad:
+                    raise InputError(f"{type(acqf).__name__} is not differentiable: its value has no gradient.")
+                (gradient,) = torch.autograd.grad(value.sum(), points)
+        return value.detach().numpy(), (gradient * width).numpy()
 
     # Each kind of raw points has its own share of the starts, so that none crowds out another.
     num_starts = round(restarts * min(max(dim / 2.0, 1.0), MOST_STARTS_PER_RESTART))
@@ -86,7 +90,7 @@ def maximize(
         spacing = raw_samples ** (-1.0 / dim)
         raw = torch.cat([points for points, _ in groups])
         screen = getattr(acqf, "screen", None)
-        values = torch.cat([evaluate(part) if screen is None else screen(in_box(part)) for part in raw.split(SLICE)])
+        values = torch.cat([(evaluate if screen is None else screen)(in_box(part)) for part in raw.split(SLICE)])
         if not bool(values.isfinite().any()):
             raise InputError(f"{type(acqf).__name__} is finite at none of {len(raw)} points of the box.")
         parts = zip(groups, values.split([len(points) for points, _ in groups]), strict=True)

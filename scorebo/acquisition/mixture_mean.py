@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from scorebo.acquisition.base import PointAcquisition
@@ -20,3 +21,12 @@ class MixtureMean(PointAcquisition):
         if isinstance(self.model, FullyBayesianGP):  # without the variances, which nobody asks for
             return self.model.mixture_mean(points)
         return self.model.marginals(points)[0].mean(dim=-1)
+
+    def with_gradient(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Mixture means `b` at points `b x D`, and their derivatives `b x D`."""
+        if isinstance(self.model, FullyBayesianGP):
+            return self.model.mixture_mean_with_gradient(points)
+        with torch.enable_grad():
+            variable = points.detach().requires_grad_()
+            value = self.evaluate(variable)
+        return value.detach(), torch.autograd.grad(value.sum(), variable)[0]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from scorebo.acquisition._starts import fill_up, hilltops
 from scorebo.box import perturbations
 
 # Raw points are stretched about the centre and clipped: optima often have coordinates on a bound, Sobol points never.
@@ -59,15 +59,9 @@ def choose_starts(points: Tensor, values: Tensor, count: int, spacing: float) ->
     """
     finite = values.isfinite()
     order = values[finite].argsort(descending=True, stable=True)[:MAX_CANDIDATES]
-    points = points[finite][order]
-    distance = torch.cdist(points, points).numpy()
-    is_better = np.tri(len(points), k=-1, dtype=bool)
-    hill = np.where(is_better, distance, np.inf).min(axis=-1, initial=np.inf) >= HILL_DISTANCE * spacing
-    chosen = hill.nonzero()[0][:count].tolist()
-    if points.shape[-1] == 1:  # Between the points of a grid nothing is hidden.
-        return points[chosen]
-    nearest = distance[chosen].min(axis=0, initial=np.inf)
-    while len(chosen) < count and (far := nearest >= LEAST_DISTANCE * spacing).any():
-        chosen.append(int(far.argmax()))
-        nearest = np.minimum(nearest, distance[chosen[-1]])
-    return points[chosen]
+    candidates = points[finite][order]
+    array = candidates.numpy()
+    chosen = hilltops(array, HILL_DISTANCE * spacing)[:count]
+    if array.shape[-1] > 1:  # Between the points of a grid nothing is hidden.
+        chosen = fill_up(array, chosen, count, LEAST_DISTANCE * spacing)
+    return candidates[chosen]

@@ -33,26 +33,29 @@ def covariances(kernel, X1, X2, precision, outputscale):  # type: ignore[no-unty
     n2 = X2.shape[1]
     sets = precision.shape[0]
     result = np.empty((batches, sets, n1, n2))
-    columns = np.empty((dim, n2))
+    columns, row = np.empty((dim, n2)), np.empty(n2)
     for batch in range(batches):
         if batch == 0 or X2.shape[0] > 1:
             columns[:] = X2[batch].T
+        points = X1[batch]
         for m in range(sets):
+            values = result[batch, m]
             for i in range(n1):
-                row = result[batch, m, i]
-                _squared_distances(X1[batch, i], columns, precision[m], row)
-                _covariance(kernel, outputscale[m], row)
+                _squared_distances(points, i, columns, 0, precision, m, row)
+                _covariance(kernel, outputscale[m], row, values, i, 0)
     return result
 
 
 @njit(error_model="numpy", fastmath={"contract", "nsz"})
 def fill_upper_triangle(kernel, X, precision, outputscale, result):  # type: ignore[no-untyped-def]
-    """The upper triangle, diagonal included, of the covariance of points X `q x D` under one set, into `q x q`."""
-    columns = np.ascontiguousarray(X.T)
+    """The upper triangle, diagonal included, of the covariance of points X `q x D` under one set, into `q x q`.
+
+    The set's squared inverse lengthscales are `1 x D`.
+    """
+    columns, row = np.ascontiguousarray(X.T), np.empty(X.shape[0])
     for i in range(X.shape[0]):
-        row = result[i, i:]
-        _squared_distances(X[i], columns[:, i:], precision, row)
-        _covariance(kernel, outputscale, row)
+        _squared_distances(X, i, columns, i, precision, 0, row)
+        _covariance(kernel, outputscale, row, result, i, i)
 
 
 @njit(error_model="numpy", fastmath={"contract", "nsz"})
@@ -81,9 +84,10 @@ def covariances_gradient(kernel, X1, X2, precision, outputscale, weight, by_X2):
         if batch == 0 or X2.shape[0] > 1:
             columns[:] = X2[batch].T
         pulls[:] = 0.0
+        points = X1[batch]
         for m in range(sets):
             for i in range(n1):
-                _squared_distances(X1[batch, i], columns, precision[m], slope)
+                _squared_distances(points, i, columns, 0, precision, m, slope)
                 scale = outputscale[m]
                 row = weight[batch, m, i]
                 # ∂k/∂x = −slope·(x − x')/ℓ².
@@ -95,7 +99,7 @@ def covariances_gradient(kernel, X1, X2, precision, outputscale, weight, by_X2):
                     for j in range(n2):
                         slope[j] = row[j] * scale * exp(-min(0.5 * slope[j], 700.0))
                 for d in range(dim):
-                    by_X1[batch, i, d] -= precision[m, d] * _weighted_difference(slope, X1[batch, i, d], columns[d])
+                    by_X1[batch, i, d] -= precision[m, d] * _weighted_difference(slope, points[i, d], columns[d])
                 if by_X2.size > 0:
                     for d in range(dim):
                         value, factor = X1[batch, i, d], precision[m, d]
@@ -129,18 +133,20 @@ def combine(kernel, X, centres, precision, outputscale, weight, gradient):  # ty
     distance, slope = np.empty(n), np.empty(n)
     for i in range(size):
         for m in range(precision.shape[0]):
-            _squared_distances(X[i], columns, precision[m], distance)
-            row = weight[m]
+            _squared_distances(X, i, columns, 0, precision, m, distance)
             if kernel == 0:
                 for j in range(n):
                     scaled = np.sqrt(5.0 * distance[j])
-                    decay = row[j] * exp(-min(scaled, 700.0))
+                    decay = exp(-min(scaled, 700.0))
                     slope[j] = (5.0 / 3.0) * (1.0 + scaled) * decay
                     distance[j] = (1.0 + scaled + scaled * scaled / 3.0) * decay
             else:
                 for j in range(n):
-                    slope[j] = row[j] * exp(-min(0.5 * distance[j], 700.0))
+                    slope[j] = exp(-min(0.5 * distance[j], 700.0))
                     distance[j] = slope[j]
+            for j in range(n):
+                slope[j] *= weight[m, j]
+                distance[j] *= weight[m, j]
             value[i] += outputscale[m] * _total(distance)
             if gradient.size > 0:
                 for d in range(dim):
@@ -150,26 +156,38 @@ def combine(kernel, X, centres, precision, outputscale, weight, gradient):  # ty
 
 
 @numba.njit(inline="always")
-def _squared_distances(x, columns, precision, row):  # type: ignore[no-untyped-def]
-    """Σ_d (x_d − x'_d)²/ℓ_d² to the points `columns` `D x n2` into `row`, from plain differences: nothing cancels."""
-    row[:] = 0.0
-    for d in range(x.shape[0]):
-        weight, value, column = precision[d], x[d], columns[d]
-        for j in range(row.shape[0]):
-            difference = value - column[j]
+def _squared_distances(X, i, columns, first, precision, m, row):  # type: ignore[no-untyped-def]
+    """Σ_d (x_d − x'_d)²/ℓ_d² from point i to the points `first` … of `columns` `D x n2`, into the front of `row`.
+
+    From plain differences: nothing cancels. Two dimensions at a time halve what is read and written.
+    """
+    count, dim = columns.shape[1] - first, columns.shape[0]
+    for j in range(count):
+        row[j] = 0.0
+    for d in range(0, dim - 1, 2):
+        weight, value = precision[m, d], X[i, d]
+        next_weight, next_value = precision[m, d + 1], X[i, d + 1]
+        for j in range(count):
+            difference = value - columns[d, first + j]
+            next_difference = next_value - columns[d + 1, first + j]
+            row[j] = (row[j] + weight * (difference * difference)) + next_weight * (next_difference * next_difference)
+    if dim % 2 == 1:
+        weight, value = precision[m, dim - 1], X[i, dim - 1]
+        for j in range(count):
+            difference = value - columns[dim - 1, first + j]
             row[j] += weight * (difference * difference)
 
 
 @numba.njit(inline="always")
-def _covariance(kernel, scale, row):  # type: ignore[no-untyped-def]
-    """Turn squared distances into covariances, in place."""
+def _covariance(kernel, scale, row, result, i, first):  # type: ignore[no-untyped-def]
+    """Turn the squared distances in front of `row` into covariances, in row i of `result` from column `first` on."""
     if kernel == 0:
-        for j in range(row.shape[0]):
+        for j in range(result.shape[1] - first):
             scaled = np.sqrt(5.0 * row[j])
-            row[j] = scale * (1.0 + scaled + scaled * scaled / 3.0) * exp(-min(scaled, 700.0))
+            result[i, first + j] = scale * (1.0 + scaled + scaled * scaled / 3.0) * exp(-min(scaled, 700.0))
     else:
-        for j in range(row.shape[0]):
-            row[j] = scale * exp(-min(0.5 * row[j], 700.0))
+        for j in range(result.shape[1] - first):
+            result[i, first + j] = scale * exp(-min(0.5 * row[j], 700.0))
 
 
 # Reassociated to be vectorised, which loops with `exp` must not be.

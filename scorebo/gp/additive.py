@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from scorebo.errors import InputError
-from scorebo.gp.kernels import Kernel, scaled_differences
+from scorebo.gp.kernels import Array, Kernel, scaled_differences
 
 
 @dataclass(frozen=True)
@@ -96,16 +96,23 @@ class Additive(Kernel):
         wide = self._widened(lengthscale, outputscale)
         return self.base.combine(X, centres, *wide, self._each_group(weight, 0))
 
+    def combine_with_gradient(
+        self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        wide = self._widened(lengthscale, outputscale)
+        return self.base.combine_with_gradient(X, centres, *wide, self._each_group(weight, 0))
+
     def paired(self, X: Tensor, Z: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         squares = scaled_differences(X, Z, lengthscale).square() @ self.members.mT.to(X)  # N x M x b x G
         correlation = self.base.correlation(squares) * self.is_group.unsqueeze(-2)
         return outputscale[:, None] * correlation.sum(dim=-1)
 
-    def fill_upper_triangle(self, X: Tensor, lengthscale: Tensor, outputscale: Tensor, result: np.ndarray) -> None:
+    def fill_upper_triangle(self, X: Array, lengthscale: Array, outputscale: float, result: Array) -> None:
         part = np.empty_like(result)
         result[:] = 0.0
-        for own, scale in zip(*self._widened(lengthscale.unsqueeze(0), outputscale.reshape(1)), strict=True):
-            self.base.fill_upper_triangle(X, own, scale, part)
+        scale = torch.tensor([outputscale], dtype=torch.float64)
+        for own, of_group in zip(*self._widened(torch.from_numpy(lengthscale), scale), strict=True):
+            self.base.fill_upper_triangle(X, own.unsqueeze(0).numpy(), float(of_group), part)
             result += np.triu(part)
 
     def pull(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from botorch.models.model import Model
 from botorch.posteriors.fully_bayesian import MCMC_DIM, GaussianMixturePosterior
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from linear_operator import to_linear_operator
+from scipy.linalg import blas
 from torch import Tensor
 
 from scorebo.errors import InputError
-from scorebo.gp.kernels import RBF, Kernel, Matern52, as_kernel
+from scorebo.gp.kernels import RBF, Array, Kernel, Matern52, as_kernel
 from scorebo.gp.warping import Warped
 
 if TYPE_CHECKING:
@@ -164,8 +167,15 @@ class FullyBayesianGP(Model):
 
     def mixture_mean(self, X: Tensor) -> Tensor:
         """Posterior mean, averaged over the sets, `b` at X `b x D`; in O(Mn) a point, the variances cost O(Mn²)."""
-        weight = self._alpha / self.num_sets
-        return self.mean.mean() + self.kernel.combine(X, self.train_X, self.lengthscale, self.outputscale, weight)
+        return self.mean.mean() + self.kernel.combine(X, *self._terms_of_mixture_mean())
+
+    def mixture_mean_with_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The same and its derivatives by X, `b x D`."""
+        value, gradient = self.kernel.combine_with_gradient(X, *self._terms_of_mixture_mean())
+        return self.mean.mean() + value, gradient
+
+    def _terms_of_mixture_mean(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.train_X, self.lengthscale, self.outputscale, self._alpha / self.num_sets
 
     def _means(self, cross: Tensor) -> Tensor:
         return self.mean[:, None] + (cross @ self._alpha.unsqueeze(-1)).squeeze(-1)
@@ -210,6 +220,24 @@ class FullyBayesianGP(Model):
         if observation_noise:
             covariance.diagonal(dim1=-2, dim2=-1).add_(self.noise_variance[:, None])
         return mean, covariance
+
+    @torch.no_grad()
+    def joint_by_set(self, X: Tensor) -> Iterator[tuple[Array, Array]]:
+        """Mean `q` and covariance `q x q` of f at X `q x D`, one set after the other; for hundreds of points.
+
+        Of the covariance only the lower triangle is filled. It is in columns, as LAPACK wants it, and in one place for
+        all sets, which stays in the cache: what is wanted of one must be taken before the next.
+        """
+        cross = self.kernel(X, self.train_X, self.lengthscale, self.outputscale)
+        means, crosses, factors = self._means(cross).numpy(), cross.numpy(), self._inverse_factor.numpy()
+        points, lengthscale, outputscale = X.contiguous().numpy(), self.lengthscale.numpy(), self.outputscale.tolist()
+        triangle = np.empty((len(X), len(X)))
+        for m in range(self.num_sets):
+            kernel = self.kernel.of_set(m)
+            kernel.fill_upper_triangle(points, lengthscale[m : m + 1], outputscale[m], triangle)
+            # A lower triangle in rows is an upper one in columns.
+            whitened = blas.dtrmm(1.0, factors[m].T, crosses[m].T, trans_a=1, overwrite_b=1)
+            yield means[m], blas.dsyrk(-1.0, whitened, beta=1.0, c=triangle.T, trans=1, lower=1, overwrite_c=1)
 
     def unwarped(self, m: int) -> FullyBayesianGP:
         """Set m of a model with warped inputs as an ordinary GP of the inputs as the set sees them."""

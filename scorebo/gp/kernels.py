@@ -16,12 +16,15 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.polynomial import Chebyshev
+from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr
 from torch import Tensor
 
 from scorebo.errors import InputError, check_choice
 from scorebo.gp import _covariances
-from scorebo.gp.pairwise import Arguments, Combination, Covariances
+from scorebo.gp.pairwise import Arguments, Combination, Covariances, combine
+
+Array = NDArray[np.float64]
 
 # Elements of the pairwise difference tensor held at once (64 MB); larger products of points are done in slices.
 MAX_PAIRWISE = 8_000_000
@@ -111,6 +114,16 @@ class Kernel(ABC):
             return self.combine_by_autograd(X, centres, lengthscale, outputscale, weight)
         return Combination.apply(self, X, centres, lengthscale, outputscale, weight)
 
+    def combine_with_gradient(
+        self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The same and its derivatives by X, `b x D`, not differentiable, but cheaper than autograd's calls."""
+        if self.compiled is not None:
+            return combine(self.compiled, X, centres, lengthscale, outputscale, weight, with_gradient=True)
+        by_covariance = weight.unsqueeze(-2).expand(-1, len(X), -1)
+        value = self.combine(X.detach(), centres, lengthscale, outputscale, weight)
+        return value, self.pull(X, centres, lengthscale, outputscale, by_covariance)
+
     def combine_by_autograd(
         self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
     ) -> Tensor:
@@ -123,13 +136,16 @@ class Kernel(ABC):
         squares = scaled_differences(X, Z, lengthscale).square().sum(dim=-1)
         return outputscale[:, None] * self.correlation(squares)
 
-    def fill_upper_triangle(self, X: Tensor, lengthscale: Tensor, outputscale: Tensor, result: np.ndarray) -> None:
-        """The upper triangle of the covariance of X `q x D` under one set (`D`, scalar) into `result` `q x q`."""
+    def fill_upper_triangle(self, X: Array, lengthscale: Array, outputscale: float, result: Array) -> None:
+        """The upper triangle of the covariance of X `q x D` under one set (`1 x D`, a number) into `result` `q x q`.
+
+        Arrays, not tensors: at this size the calls that convert them would take a tenth of the time.
+        """
         if self.compiled is None:
-            result[:] = self(X, X, lengthscale.unsqueeze(0), outputscale.reshape(1))[0].numpy()
+            points, scale = torch.from_numpy(X), torch.tensor([outputscale], dtype=torch.float64)
+            result[:] = self(points, points, torch.from_numpy(lengthscale), scale)[0].numpy()
         else:
-            arrays = (X.contiguous().numpy(), lengthscale.pow(-2).numpy(), float(outputscale))
-            _covariances.fill_upper_triangle(self.compiled, *arrays, result)
+            _covariances.fill_upper_triangle(self.compiled, X, lengthscale**-2.0, outputscale, result)
 
     def pull(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
         """Derivatives of Σ weight·covariance by X1, for a weight of the covariance's shape. `batch x n1 x D`."""

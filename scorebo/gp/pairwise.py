@@ -78,6 +78,25 @@ class Covariances(torch.autograd.Function):
         return None, *(next(found) if needed else None for needed in wanted), None, None
 
 
+def combine(
+    kernel: int | None, X: Tensor, centres: Tensor, *arguments: Tensor, with_gradient: bool
+) -> tuple[Tensor, Tensor]:
+    """Weighted sums of compiled covariances, `b`, and their derivatives by X, `b x D` (empty if not wanted).
+
+    Args:
+        kernel: its code.
+        X: `b x D`.
+        centres: `n x D`.
+        arguments: lengthscale `M x D`, outputscale `M` and weight `M x n`.
+        with_gradient: whether the derivatives are wanted.
+    """
+    *of_sets, weight = arguments
+    code, points, others, *scales = Arguments.of(kernel, X.unsqueeze(0), centres, *of_sets).arrays
+    gradient = np.zeros_like(points[0] if with_gradient else points[0, :0])
+    value = _covariances.combine(code, points[0], others[0], *scales, weight.contiguous().numpy(), gradient)
+    return torch.from_numpy(value), torch.from_numpy(gradient)
+
+
 class Combination(torch.autograd.Function):
     """Weighted sum of covariances, differentiable by the points; the gradient comes with the value."""
 
@@ -91,15 +110,11 @@ class Combination(torch.autograd.Function):
         outputscale: Tensor,
         weight: Tensor,
     ) -> Tensor:
-        arrays = Arguments.of(kernel.compiled, X.unsqueeze(0), centres, lengthscale, outputscale).arrays
-        points = arrays[1][0]
-        gradient = np.zeros_like(points if context.needs_input_grad[1] else points[:0])
-        value = _covariances.combine(
-            arrays[0], points, arrays[2][0], *arrays[3:], weight.contiguous().numpy(), gradient
-        )
+        arguments = (X, centres, lengthscale, outputscale, weight)
+        value, gradient = combine(kernel.compiled, *arguments, with_gradient=context.needs_input_grad[1])
         context.kernel = kernel
-        context.save_for_backward(torch.from_numpy(gradient), X, centres, lengthscale, outputscale, weight)
-        return torch.from_numpy(value)
+        context.save_for_backward(gradient, *arguments)
+        return value
 
     @staticmethod
     def backward(context: Any, cotangent: Tensor) -> tuple[Tensor | None, ...]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from scorebo.errors import InputError
-from scorebo.gp.kernels import Kernel
+from scorebo.gp.kernels import Array, Kernel
 
 # Inputs are first moved this much into the box, as BoTorch does: at 0 and 1 itself a warping may be infinitely steep.
 MARGIN = 1e-7
@@ -114,12 +114,20 @@ class Warped(Kernel):
     def combine(self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
         return (self(X, centres, lengthscale, outputscale) @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
 
+    def combine_with_gradient(
+        self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        by_covariance = weight.unsqueeze(-2).expand(-1, len(X), -1)
+        value = self.combine(X.detach(), centres, lengthscale, outputscale, weight)
+        return value, self.pull(X, centres, lengthscale, outputscale, by_covariance)
+
     def paired(self, X: Tensor, Z: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         own = self.warp_own(Z.unsqueeze(-2))  # N x M x 1 x D
         return self.base.paired(self.warp(X), own.squeeze(-2), lengthscale, outputscale)
 
-    def fill_upper_triangle(self, X: Tensor, lengthscale: Tensor, outputscale: Tensor, result: np.ndarray) -> None:
-        self.base.fill_upper_triangle(self.warp(X)[0], lengthscale, outputscale, result)
+    def fill_upper_triangle(self, X: Array, lengthscale: Array, outputscale: float, result: Array) -> None:
+        warped = self.warp(torch.from_numpy(X))[0]
+        self.base.fill_upper_triangle(warped.numpy(), lengthscale, outputscale, result)
 
     def pull(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
         warped = self.warp(X1)

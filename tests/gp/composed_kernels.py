@@ -15,7 +15,7 @@ def check_combination(kernel, X, centres, lengthscale, outputscale, definition):
 def check_triangle(kernel, X, lengthscale, outputscale, definition, rtol):
     """The upper triangle under one set, filled into an array."""
     triangle, result = np.triu_indices(len(X)), np.full((len(X), len(X)), np.nan)
-    kernel.of_set(1).fill_upper_triangle(X, lengthscale[1], outputscale[1], result)
+    kernel.of_set(1).fill_upper_triangle(X.numpy(), lengthscale[1:2].numpy(), float(outputscale[1]), result)
     np.testing.assert_allclose(result[triangle], definition(X, X)[1].numpy()[triangle], rtol=rtol)
 
 

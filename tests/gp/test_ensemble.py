@@ -1,6 +1,7 @@
 import pickle
 
 import gpytorch
+import numpy as np
 import pytest
 import torch
 from botorch.acquisition.logei import qLogNoisyExpectedImprovement
@@ -11,7 +12,7 @@ from botorch.posteriors.fully_bayesian import MCMC_DIM, GaussianMixturePosterior
 
 from scorebo.errors import InputError
 from scorebo.gp import FullyBayesianGP
-from tests.conftest import random_ensemble
+from tests.conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 
 def by_definition(model, X, m):
@@ -138,6 +139,19 @@ def test_one_set_is_an_exact_gp():
     mean, variance = model.marginals(X, observation_noise=True)
     torch.testing.assert_close(mean, expected.mean, rtol=1e-8, atol=1e-8)
     torch.testing.assert_close(variance, expected.variance, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("ensemble", [random_ensemble, additive_ensemble, warped_ensemble])
+def test_joint_distribution_by_set_is_that_of_all_sets(ensemble):
+    model = ensemble(2)
+    X = torch.rand(9, model.dim, dtype=torch.float64)
+    means, covariances = model.joint(X)
+    by_set = [(mean, np.tril(covariance)) for mean, covariance in model.joint_by_set(X)]
+    assert len(by_set) == model.num_sets
+    for m, (mean, triangle) in enumerate(by_set):
+        np.testing.assert_allclose(mean, means[m].numpy(), rtol=1e-12)
+        np.testing.assert_allclose(triangle, np.tril(covariances[m].numpy()), rtol=1e-10, atol=1e-13)
+    assert torch.equal(model.joint(X)[1], covariances)  # nothing of the model is overwritten
 
 
 def test_evaluation_factorises_nothing(monkeypatch):

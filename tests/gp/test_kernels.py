@@ -81,7 +81,7 @@ class KernelContract:
 
     def test_upper_triangle_of_one_set(self):
         X, result = self.points(6), np.full((6, 6), np.nan)
-        self.kernel.fill_upper_triangle(X, LENGTHSCALE[1], OUTPUTSCALE[1], result)
+        self.kernel.fill_upper_triangle(X.numpy(), LENGTHSCALE[1:2].numpy(), float(OUTPUTSCALE[1]), result)
         expected = self.kernel(X, X, LENGTHSCALE, OUTPUTSCALE)[1].numpy()
         np.testing.assert_allclose(result[np.triu_indices(6)], expected[np.triu_indices(6)], rtol=1e-15)
 
