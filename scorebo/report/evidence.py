@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scorebo.errors import InputError
+from scorebo.scales import SCALES, at_scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +53,8 @@ class Evidence:
                 raise InputError("No run has a healthy sampler: see `scorebo health`.")
         self._composer = Composer(config_dir)
         self._chosen: dict[str, Selection] = {}
+        # Experiments whose runs were asked for since this was last cleared.
+        self.asked: set[str] = set()
         self._hyperparameters: dict[frozenset[str], pd.DataFrame] = {}
 
     def selection(self, experiment: str) -> Selection:
@@ -69,14 +72,19 @@ class Evidence:
         """All that was asked for so far, and is there."""
         return list(self._chosen.values())
 
+    @property
+    def reduced_scale(self) -> str:
+        """The smallest scale of the runs `asked` for, whose budgets are not the paper's; empty where all are."""
+        scales = {self._chosen[experiment].scale for experiment in self.asked if experiment in self._chosen}
+        return next((scale for scale in SCALES[:-1] if scale in scales), "")
+
     def has_models(self, experiment: str, scale: str) -> bool:
         """Whether the experiment itself says under which models it is run."""
-        from scorebo.scales import at_scale
-
         return bool(at_scale(self._composer.experiment(experiment), scale).get("models"))
 
     def runs(self, experiment: str) -> pd.DataFrame:
         """The records of those of the experiment's runs that have ended: what claims are about is their outcome."""
+        self.asked.add(experiment)
         try:
             table = self.selection(experiment).table
         except InputError as error:

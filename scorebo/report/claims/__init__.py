@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scorebo.report.claims import active_learning, exact, high_dimensional, optimisation
 from scorebo.report.claims.base import Claim, Evidence, Finding, Part, judge
 from scorebo.report.claims.text import format_scorecard
@@ -17,7 +19,11 @@ CLAIMS: dict[str, Claim] = {
 
 def scorecard(evidence: Evidence) -> list[Finding]:
     """The verdict on every claim, in the paper's order."""
-    return [judge(claim, evidence) for claim in CLAIMS.values()]
+    findings = []
+    for claim in CLAIMS.values():
+        evidence.asked.clear()
+        findings.append(replace(judge(claim, evidence), scale=evidence.reduced_scale))
+    return findings
 
 
 __all__ = ["CLAIMS", "Claim", "Evidence", "Finding", "Part", "format_scorecard", "judge", "scorecard"]

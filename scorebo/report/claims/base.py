@@ -44,7 +44,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a claim: `note` says what was not run, of all of it or of what an undecided one lacks."""
+    """What became of a claim.
+
+    `note` says what was not run, of all of it or of what an undecided one lacks; `scale` is that of the runs where
+    their budgets are not the paper's, for which alone the claim was made.
+    """
 
     id: str
     text: str
@@ -53,6 +57,7 @@ class Finding:
     more_seeds: int | None
     parts: tuple[Part, ...]
     note: str = ""
+    scale: str = ""
 
 
 def judge(claim: Claim, evidence: Evidence) -> Finding:

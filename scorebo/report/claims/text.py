@@ -34,7 +34,7 @@ def evidence_words(chosen: Iterable[Selection]) -> str:
 
 
 def verdict_words(finding: Finding) -> str:
-    """The verdict, with the seeds still needed or what was not run."""
+    """The verdict, with the seeds still needed, what was not run, or that the budgets are not the paper's."""
     if finding.verdict == NOT_RUN:
         return f"not run ({finding.note})"
     if finding.verdict == UNDECIDED and finding.note:
@@ -42,7 +42,9 @@ def verdict_words(finding: Finding) -> str:
     if finding.verdict == UNDECIDED:
         more = f"about {finding.more_seeds} more seeds" if finding.more_seeds else "more seeds than can be said"
         return f"undecided ({more} needed)"
-    return finding.verdict
+    return (
+        f"{finding.verdict} (at scale {finding.scale}, not the paper's budgets)" if finding.scale else finding.verdict
+    )
 
 
 def _plain(findings: Sequence[Finding]) -> str:

@@ -404,9 +404,10 @@ def test_text_markdown_and_command(tmp_path, capsys):
     ):
         make_run(tmp_path, config, 4)
     assert main(["scorecard", "--results", str(tmp_path), "--scale", "smoke", "--json"]) == 0
-    found = {finding["id"]: finding["verdict"] for finding in json.loads(capsys.readouterr().out)}
-    assert found["P15"] == "supported"
-    assert found["P2"] == "not run"
+    found = {finding["id"]: (finding["verdict"], finding["scale"]) for finding in json.loads(capsys.readouterr().out)}
+    assert found["P15"] == ("supported", "")  # exact, whatever was run
+    assert found["P2"] == ("not run", "smoke")
+    assert found["P5"] == ("not run", "")
     assert main(["scorecard", "--results", str(tmp_path / "none")]) == 2
     assert main(["scorecard", "--results", str(tmp_path), "--scale", "huge"]) == 2
 

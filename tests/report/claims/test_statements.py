@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,6 +58,13 @@ def test_alike_needs_an_interval_within_the_margin():
     assert unsure.needed > 10
     some = alike("a − b", same, "a", "b", 0.2, complete=False)
     assert (some.verdict, some.lacking) == (UNDECIDED, "tasks are missing")
+
+
+def test_a_verdict_on_less_than_the_papers_budgets_says_so():
+    finding = judge(Claim("P0", "x", lambda _: [positive("x", np.array([1.0, 1.1, 1.2, 1.1, 1.0]))]), None)
+    assert verdict_words(finding) == "supported"
+    small = replace(finding, scale="small")
+    assert verdict_words(small) == "supported (at scale small, not the paper's budgets)"
 
 
 def test_tasks_without_runs_leave_a_claim_undecided():
