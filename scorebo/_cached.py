@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.caching import IndexDataCacheFile
 from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 
@@ -46,6 +47,40 @@ def fingerprint(folder: Path = PACKAGE) -> str:
     return digest.hexdigest()
 
 
+class CacheFile(IndexDataCacheFile):
+    """The cache of one function, of which many processes may be writers at once.
+
+    Numba numbers the files of compiled code, and names one in the index before it is there. After an update of the
+    source a process that looked into the index in between would load the code of before; and two that add an entry at
+    the same time (other types of arguments, or processors of another kind on a shared file system) would both write
+    file 1, so that one loads the code of the other. Here a file is named after what is in it, and comes first.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        base = self._index_name.removesuffix(".nbi")
+        current = f"{base}.{_digest(self._source_stamp)}."
+        name = f"{current}{_digest(key)}.nbc"
+        self._save_data(name, data)
+        overloads = self._load_index()
+        if not overloads:  # the first after an update
+            for path in Path(self._cache_path).glob(f"{base}.*.nbc"):
+                if not path.name.startswith(current):
+                    path.unlink(missing_ok=True)
+        overloads[key] = name
+        self._save_index(overloads)
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            return super()._load_index()
+        except OSError:  # On a network file system one that was replaced while it was read is a stale handle.
+            return {}
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:12]
+
+
 def _stamped(compiled: Any) -> Any:
-    compiled._cache._cache_file._source_stamp = fingerprint()
+    cache = compiled._cache
+    cache._cache_file = CacheFile(cache._cache_path, cache._impl.filename_base, fingerprint())
     return compiled

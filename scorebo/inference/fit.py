@@ -199,7 +199,9 @@ def _fit_sequentially(
         fields |= {"acceptance": step.acceptance, "step_size": state.step_size, "refreshes": state.refreshes}
         return _ensemble(X, Y, density, state.theta, "sequential", began, **fields)
     draws = posterior.draw(density, "nuts", settings, seed)
-    state = sequential.begin(draws, density, inputs, outputs, before)
+    # From the step that failed rather than from the state before it: a step size that was too large has been adapted
+    # there, and would fail again and again.
+    state = sequential.begin(draws, density, inputs, outputs, before if step is None else step.state)
     carry.state = state.as_dict()
     fields |= {"refreshed": refreshed, "refreshes": state.refreshes}
     return _from_chain(X, Y, density, draws, "sequential", began, **fields)

@@ -84,7 +84,7 @@ class Step:
 
 
 def begin(draws: ColdDraws, density: LogDensity, X: np.ndarray, y: np.ndarray, before: State | None) -> State:
-    """The state after a cold chain; `before` is the state it replaces."""
+    """The state after a cold chain; `before` is the state it replaces, after moves that failed where there were any."""
     pool = draws.theta if draws.chain is None else draws.chain.theta
     spaced = np.linspace(0, len(pool) - 1, min(len(pool), max(RECENT, len(draws.theta)))).round().astype(int)
     return State(

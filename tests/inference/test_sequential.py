@@ -129,6 +129,17 @@ def test_moves_that_fail_are_replaced_by_a_chain(monkeypatch, limit, value, reas
     assert d.gradient_evaluations > 300
 
 
+def test_a_step_size_that_failed_is_not_tried_again(monkeypatch):
+    """Otherwise every later fit would fail like this one, and be a cold chain."""
+    _, carry = fits([30], dim=25, model="saas")
+    carry.state["step_size"] = 2.1
+    monkeypatch.setattr(sequential, "LEAST_ACCEPTANCE", 0.6)
+    diagnostics, _ = fits(range(31, 35), carry, dim=25, model="saas")
+    assert diagnostics[0].refreshed == "acceptance"
+    assert [d.refreshed for d in diagnostics[1:]] == [None] * 3
+    assert carry.state["step_size"] < 1.0
+
+
 @pytest.mark.parametrize("model", ["bo_lognormal", "saas", "al_lognormal_no_outputscale"])
 def test_rescaling_follows_the_outputs(model):
     """Under rescaled outputs the same functions have the same likelihood but for the constant slope⁻ⁿ."""
