@@ -112,7 +112,8 @@ def check_cluster(settings: SlurmSettings) -> None:
 
 def cancel(sweep: Sweep) -> None:
     """Take the sweep's jobs out of SLURM's hands."""
-    jobs = sorted({job.partition("_")[0] for job in cluster.read_jobs(sweep)})
+    # Those that are over are left out: scancel fails for an array that SLURM has forgotten, minutes after its end.
+    jobs = cluster.Cluster([sweep]).arrays(sweep)
     if jobs:
         try:
             cluster.ask("scancel", *jobs)

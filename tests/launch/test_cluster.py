@@ -5,7 +5,7 @@ import json
 import pytest
 from sweeps import sweep_of
 
-from scorebo.launch import outcomes
+from scorebo.launch import cluster, outcomes, slurm
 from scorebo.launch.cluster import Cluster
 from scorebo.launch.status import survey
 from scorebo.launch.sweep import Sweep
@@ -77,6 +77,22 @@ def test_runs_of_a_cancelled_sweep_are_not_queued_while_its_jobs_are_still_endin
     sweep.cancel()
     answer(monkeypatch, SQUEUE.replace("PENDING", "COMPLETING"), SACCT)
     assert {(run.state, run.reason) for run in survey(sweep.results).runs} == {("failed", "cancelled")}
+
+
+def test_arrays_that_are_over_are_not_cancelled(sweep, monkeypatch):
+    """SLURM forgets them, and scancel fails for what it does not know."""
+    jobs = {"7_0": [0], "7_1": [1], "7_2": [2], "8_0": [3], "9": [4]}
+    (sweep.folder / "jobs.json").write_text(json.dumps(jobs))
+    asked = []
+    monkeypatch.setattr(cluster, "ask", lambda *command: asked.append(command))
+    answer(monkeypatch, SQUEUE + "8_0|COMPLETED|None\n", SACCT)
+    slurm.cancel(sweep)
+    answer(monkeypatch, None, None)
+    slurm.cancel(sweep)
+    assert asked == [("scancel", "7"), ("scancel", "7", "8", "9")]
+    answer(monkeypatch, "", SACCT)
+    slurm.cancel(sweep)
+    assert len(asked) == 2
 
 
 def test_without_an_answer_nothing_is_called_lost(sweep, monkeypatch):
