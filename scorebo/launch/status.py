@@ -184,6 +184,12 @@ def _is_pending(sweep: Sweep, index: int, cluster: Cluster) -> bool:
     return told not in (outcomes.FAILED, outcomes.FINISHED) and sweep.alive
 
 
+def holds(sweep: Sweep, index: int, cluster: Cluster) -> bool:
+    """Whether a sweep may have an unfinished run in its hands: before it, or at it, also if its pool has died since."""
+    told = outcomes.read_note(sweep, sweep.runs[index]).get("state")
+    return told == outcomes.STARTED or _is_pending(sweep, index, cluster)
+
+
 def _pace(status: RunStatus, folder: Path, now: float | None) -> None:
     """How fast a running run is, and how long it still takes."""
     status.seconds_since_record = seconds_since_record(folder, now)

@@ -118,6 +118,29 @@ def test_a_run_that_no_sweep_started_can_be_watched_and_is_not_cancelled_which_i
     assert "running 1" in capsys.readouterr().out
 
 
+def test_a_sweep_is_cancelled_only_if_it_has_one_of_the_runs_in_its_hands(tmp_path, capsys, monkeypatch):
+    """Others that had the run before, and those that have it now but were not named, are left as they are."""
+    cancelled = []
+    monkeypatch.setattr("scorebo.launch.submit.cancel", lambda sweep: cancelled.append(sweep.name))
+    first = Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
+    outcomes.note(first, first.runs[0], outcomes.FAILED, reason="the machine is on fire")
+    again = Sweep.create([config(1, tmp_path)], [])
+    lock = again.lock()
+    assert main(["cancel", "sweep-1", "--results", str(tmp_path)]) == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "1 run goes on in sweep-2, which was not cancelled\n")
+    assert main(["cancel", "--results", str(tmp_path)]) == 0
+    assert (cancelled, capsys.readouterr().out) == (["sweep-2"], "sweep-2 cancelled\n")
+    os.close(lock)
+    with RunStore(tmp_path, config(1, tmp_path)):
+        assert main(["cancel", "--results", str(tmp_path)]) == 0
+        assert "seed 1 is not part of a sweep that goes on" in capsys.readouterr().err
+        # Left behind by a pool that was killed: it reads in the sweep's folder that it is to stop.
+        outcomes.note(again, again.runs[0], outcomes.STARTED)
+        assert main(["cancel", "--results", str(tmp_path)]) == 0
+        assert capsys.readouterr().out == "sweep-2 cancelled\n"
+
+
 def test_clocks_of_other_machines_do_not_matter(tmp_path):
     """Files dated in the past or the future change no state, and no duration is negative."""
     folder = make_run(tmp_path, config(1, tmp_path), 6, finished=True)
