@@ -53,7 +53,17 @@ def test_a_marker_that_does_not_fit_its_records_is_not_believed(tmp_path):
     assert states(tmp_path) == ["finished"]
     data = (folder / "records.jsonl").read_bytes()
     (folder / "records.jsonl").write_bytes(data[:-200] + b"x" + data[-199:])
-    assert states(tmp_path) == ["lost"]
+    (run,) = survey(tmp_path).runs
+    assert (run.state, run.reason) == (
+        "lost",
+        "its finished.json does not fit its records: one of the two was changed after it had finished; "
+        "the same command mends it",
+    )
+    sweep = Sweep.create([config(1, tmp_path)], [])
+    outcomes.note(sweep, sweep.runs[0], outcomes.FINISHED)
+    assert survey(tmp_path).runs[0].reason.endswith("was changed after it had finished")
+    outcomes.note(sweep, sweep.runs[0], outcomes.FAILED, reason="it cannot be repaired")
+    assert survey(tmp_path).runs[0].reason == "it cannot be repaired"
     other = make_run(tmp_path / "other", config(2, tmp_path), 6, finished=True)
     for name in ("records.jsonl", "finished.json"):
         (folder / name).write_bytes((other / name).read_bytes())
