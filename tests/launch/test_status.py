@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 
@@ -202,3 +203,19 @@ def test_results_in_which_nothing_can_be_kept_can_be_looked_at(tmp_path):
     make_run(tmp_path, config(1, tmp_path), 6, finished=True)
     (tmp_path / ".sweeps").write_text("in the way, for root as well")
     assert states(tmp_path) == ["finished"]
+
+
+def test_running_and_queued_are_seen_by_who_may_only_read(tmp_path, monkeypatch):
+    configs = [config(seed, tmp_path) for seed in (1, 2)]
+    lock = Sweep.create(configs, []).lock()
+    opened = os.open
+
+    def read_only(path, flags, *mode, **options):
+        if flags & (os.O_WRONLY | os.O_RDWR):  # root may, whatever the permissions
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, flags, *mode, **options)
+
+    with RunStore(tmp_path, configs[0]), monkeypatch.context() as patched:
+        patched.setattr(os, "open", read_only)
+        assert states(tmp_path) == ["running", "queued"]
+    os.close(lock)
