@@ -165,6 +165,17 @@ def test_retry_changes_only_the_launcher(tmp_path, capsys):
     assert "nothing is queued or running" in capsys.readouterr().out
 
 
+def test_retry_submits_nothing_if_a_part_of_it_cannot_be(tmp_path, monkeypatch, capsys):
+    """The first of two sweeps takes the option that the second refuses."""
+    monkeypatch.setattr("scorebo.launch.slurm.check_cluster", lambda settings: None)
+    monkeypatch.setattr("scorebo.launch.slurm.submit", lambda *_: pytest.fail("submitted"))
+    Sweep.create(sweep_of(tmp_path, range(1, 2), "launcher=slurm"), [])
+    Sweep.create(sweep_of(tmp_path, range(2, 3)), [])
+    assert main(["retry", "--failed", "--results", str(tmp_path), "launcher.memory_gb=8"]) == 2
+    assert "Unknown option of launcher 'local' 'memory_gb'. Allowed: minutes." in capsys.readouterr().err
+    assert sorted(path.name for path in (tmp_path / ".sweeps").glob("sweep-*")) == ["sweep-1", "sweep-2"]
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_waiting_ends_with_1_if_a_run_failed(tmp_path, monkeypatch, capsys, fails):
     def stub(sweep):
