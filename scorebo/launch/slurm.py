@@ -47,7 +47,7 @@ def submit(sweep: Sweep, indices: Sequence[int], settings: SlurmSettings) -> lis
         if number >= abreast:
             extra["dependency"] = f"afterany:{heads[number - abreast]}"
         try:
-            with _outside_jobs():
+            with storage_errors(folder), _outside_jobs():  # submitit writes there what a job is to do
                 executor = SlurmExecutor(folder, max_num_timeout=1_000_000)
                 executor.update_parameters(**parameters(sweep.name, threads, settings, share), **extra)
                 with executor.batch():
