@@ -132,19 +132,21 @@ def _status(options: argparse.Namespace) -> None:
     from scorebo.launch.status import summary, survey
     from scorebo.launch.sweep import sweeps_in
 
-    shown = ""
+    shown: tuple[str, list[str]] | None = None
     while True:
         state = survey(options.results, options.which)
         counts = summary(state.runs)
-        for note in state.notes:
-            print(f"scorebo: {note}", file=sys.stderr)
+        seen = describe(state, options.results), state.notes
         if options.json:
             print(json.dumps({"counts": counts, "runs": [run.as_dict() for run in state.runs], "notes": state.notes}))
-        elif (text := describe(state, options.results)) != shown:
+        elif seen != shown:
             if options.watch and sys.stdout.isatty():
                 print("\x1b[H\x1b[2J", end="")
-            print(text, flush=True)
-            shown = text
+            print(seen[0], flush=True)
+        # Below what was shown, which may have cleared the screen; not again while nothing has changed.
+        for note in state.notes if seen != shown else ():
+            print(f"scorebo: {note}", file=sys.stderr)
+        shown = seen
         if not options.watch or not (counts["running"] or counts["queued"]):
             return
         time.sleep(max([2.0, *(PAUSES[sweep.about["launcher"]["name"]] for sweep in sweeps_in(options.results))]))

@@ -1,12 +1,15 @@
 """What SLURM's answers are taken for; that the answers are these is tested on a real one in test_slurm.py."""
 
 import json
+import sys
 
 import pytest
 from sweeps import sweep_of
 
+from scorebo.cli import main
 from scorebo.launch import cluster, outcomes, slurm
 from scorebo.launch.cluster import Cluster
+from scorebo.launch.display import wait
 from scorebo.launch.status import survey
 from scorebo.launch.sweep import Sweep
 
@@ -93,6 +96,30 @@ def test_arrays_that_are_over_are_not_cancelled(sweep, monkeypatch):
     answer(monkeypatch, "", SACCT)
     slurm.cancel(sweep)
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("command", ["wait", "status --watch"])
+def test_what_is_waited_for_is_told_once(command, sweep, monkeypatch, capsys):
+    """After what is shown, so that it stays there where showing clears the screen."""
+    answer(monkeypatch, SQUEUE, SACCT)
+    looks = []
+
+    def sleep(seconds):
+        looks.append(seconds)
+        if len(looks) == 3:
+            answer(monkeypatch, "", SACCT)
+
+    monkeypatch.setattr("time.sleep", sleep)
+    if command == "wait":
+        wait(sweep.results, sweep.name)
+    else:
+        monkeypatch.setattr("sys.stderr", sys.stdout)
+        assert main(["status", "--watch", "--results", str(sweep.results)]) == 0
+    assert len(looks) == 3
+    told = "".join(capsys.readouterr())
+    assert told.count("Job 7_1 is held") == 1
+    if command != "wait":
+        assert told.startswith("finished 0  running 0  queued 3")
 
 
 def test_without_an_answer_nothing_is_called_lost(sweep, monkeypatch):
