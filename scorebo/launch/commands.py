@@ -138,7 +138,8 @@ def _status(options: argparse.Namespace) -> None:
         counts = summary(state.runs)
         seen = describe(state, options.results), state.notes
         if options.json:
-            print(json.dumps({"counts": counts, "runs": [run.as_dict() for run in state.runs], "notes": state.notes}))
+            told = {"counts": counts, "runs": [run.as_dict() for run in state.runs], "notes": state.notes}
+            print(json.dumps(told), flush=True)
         elif seen != shown:
             if options.watch and sys.stdout.isatty():
                 print("\x1b[H\x1b[2J", end="")

@@ -1,4 +1,5 @@
 import errno
+import io
 import json
 import os
 
@@ -197,6 +198,21 @@ def test_command(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["counts"] == summary(survey(tmp_path).runs)
     assert [run["state"] for run in told["runs"]] == ["finished", "failed"]
+
+
+def test_a_program_that_watches_gets_every_line_at_once(tmp_path, monkeypatch):
+    """Not when some thousands of bytes have come together, which for a small sweep is never."""
+    lock = Sweep.create([config(1, tmp_path)], []).lock()
+    pipe = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(pipe))
+
+    def sleep(seconds):
+        assert json.loads(pipe.getvalue())["counts"]["queued"] == 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", sleep)
+    assert main(["status", "--watch", "--json", "--results", str(tmp_path)]) == 130
+    os.close(lock)
 
 
 def test_results_in_which_nothing_can_be_kept_can_be_looked_at(tmp_path):
