@@ -60,10 +60,11 @@ LIST_EXAMPLES = """examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 when done, 1 if a run it waited for failed, 2 with one message for the user's mistake."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if "-m" in given[:2] or "--multirun" in given[:2]:
+    hydra = given[1:] if given[:1] == ["run"] else given
+    if hydra[:1] in (["-m"], ["--multirun"]):
         from scorebo.multirun import main as multirun
 
-        multirun(given[1:] if given[0] == "run" else given)  # Hydra reports by itself
+        multirun(hydra)  # Hydra reports by itself
         return 0
     parser = _parser()
     options, rest = parser.parse_known_args(arguments)

@@ -2,6 +2,9 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+from scorebo.cli import main
 from scorebo.store import RunStore
 from tests.runs import tiny_config, tiny_overrides
 
@@ -18,3 +21,11 @@ def test_hydra_s_own_multirun_gives_the_runs_of_the_other_commands(tmp_path):
         assert RunStore(tmp_path / "results", config).is_finished()
     assert len(list(tmp_path.rglob("finished.json"))) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["results"], "nothing is left where the command was given"
+
+
+def test_hydra_s_own_flag_with_another_command_is_refused_by_that_command(capsys):
+    """Hydra itself would answer with its own usage, which does not name the flag that is wrong."""
+    with pytest.raises(SystemExit) as stop:
+        main(["sweep", "-m", "benchmark=gramacy1", "seed=1,2"])
+    assert stop.value.code == 2
+    assert "scorebo: error: unrecognized arguments: -m" in capsys.readouterr().err

@@ -64,6 +64,12 @@ class Cluster:
             return not any(run > index and other == job for run, other in self._jobs[sweep.name].items())
         return state in _LIVE
 
+    def arrays(self, sweep: Sweep) -> list[str]:
+        """The sweep's arrays of which a job is queued or running; all of them if SLURM does not answer."""
+        jobs = read_jobs(sweep)
+        live = jobs if self._queue is None else [job for job in jobs if self._queue.get(job, ("", ""))[0] in _LIVE]
+        return sorted({job.partition("_")[0] for job in live})
+
     def why_ended(self, sweep: Sweep, index: int) -> tuple[str, str]:
         """State (failed, or lost if nobody knows) and reason of a run whose job is gone."""
         job = self.job(sweep, index)

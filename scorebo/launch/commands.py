@@ -132,41 +132,57 @@ def _status(options: argparse.Namespace) -> None:
     from scorebo.launch.status import summary, survey
     from scorebo.launch.sweep import sweeps_in
 
-    shown = ""
+    shown: tuple[str, list[str]] | None = None
     while True:
         state = survey(options.results, options.which)
         counts = summary(state.runs)
-        for note in state.notes:
-            print(f"scorebo: {note}", file=sys.stderr)
+        seen = describe(state, options.results), state.notes
         if options.json:
-            print(json.dumps({"counts": counts, "runs": [run.as_dict() for run in state.runs], "notes": state.notes}))
-        elif (text := describe(state, options.results)) != shown:
+            told = {"counts": counts, "runs": [run.as_dict() for run in state.runs], "notes": state.notes}
+            print(json.dumps(told), flush=True)
+        elif seen != shown:
             if options.watch and sys.stdout.isatty():
                 print("\x1b[H\x1b[2J", end="")
-            print(text, flush=True)
-            shown = text
+            print(seen[0], flush=True)
+        # Below what was shown, which may have cleared the screen; not again while nothing has changed.
+        for note in state.notes if seen != shown else ():
+            print(f"scorebo: {note}", file=sys.stderr)
+        shown = seen
         if not options.watch or not (counts["running"] or counts["queued"]):
             return
         time.sleep(max([2.0, *(PAUSES[sweep.about["launcher"]["name"]] for sweep in sweeps_in(options.results))]))
 
 
 def _cancel(options: argparse.Namespace) -> None:
-    from scorebo.launch.status import survey
+    from scorebo.launch.cluster import Cluster
+    from scorebo.launch.status import holds, survey
     from scorebo.launch.submit import cancel
     from scorebo.launch.sweep import sweeps_in
 
     open_runs = survey(options.results, options.which, tails=False).of("queued", "running")
-    sweeps = [sweep for sweep in sweeps_in(options.results, options.which) if not sweep.cancelled]
-    wanted = {run.folder for run in open_runs}
-    for sweep in sweeps:
-        if any(run.folder in wanted for run in sweep.runs):
-            cancel(sweep)
-            print(f"{sweep.name} cancelled")
     if not open_runs:
         print("nothing is queued or running")
-    for run in open_runs:
-        if run.sweep is None:
-            print(f"{run.label} is not part of a sweep: stop its `scorebo run` where it runs", file=sys.stderr)
+    chosen = {sweep.name for sweep in sweeps_in(options.results, options.which)}
+    everything = sweeps_in(options.results)
+    cluster = Cluster(sweep for sweep in everything if sweep.about["launcher"]["name"] == "slurm")
+    # A run may be in several sweeps, most of which had their turn long ago.
+    nobody_s = {run.folder: run for run in open_runs}
+    wanted = set(nobody_s)
+    for sweep in everything:
+        held = {
+            run.folder for index, run in enumerate(sweep.runs) if run.folder in wanted and holds(sweep, index, cluster)
+        }
+        nobody_s = {folder: run for folder, run in nobody_s.items() if folder not in held}
+        if not held or sweep.cancelled:
+            continue
+        if sweep.name in chosen:
+            cancel(sweep)
+            print(f"{sweep.name} cancelled")
+        else:
+            what = "1 run goes" if len(held) == 1 else f"{len(held)} runs go"
+            print(f"{what} on in {sweep.name}, which was not cancelled", file=sys.stderr)
+    for run in nobody_s.values():
+        print(f"{run.label} is not part of a sweep that goes on: stop its `scorebo run` where it runs", file=sys.stderr)
 
 
 def _retry(options: argparse.Namespace) -> int:

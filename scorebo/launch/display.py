@@ -80,6 +80,7 @@ def wait(results: Path, which: str, *, pause: float = PAUSES["local"]) -> Survey
     """
     live = sys.stderr.isatty()
     seen: set[str] = set()
+    told: set[str] = set()
     with tqdm(unit="record", disable=not live, dynamic_ncols=True) as bar:
         while True:
             began = time.perf_counter()
@@ -93,6 +94,10 @@ def wait(results: Path, which: str, *, pause: float = PAUSES["local"]) -> Survey
                 why = f": {_reason(run)}" if run.reason else ""
                 print(f"[{len(seen) + 1}/{len(now.runs)}] {run.label} {run.state}{why}", file=sys.stderr, flush=True)
                 seen.add(run.folder)
+            for note in now.notes:  # a held job, or a SLURM that does not answer, may be waited for for ever
+                if note not in told:
+                    bar.write(f"scorebo: {note}", file=sys.stderr)
+                    told.add(note)
             if not counts["running"] and not counts["queued"]:
                 return survey(results, which)
             # A large survey is not made all the time.

@@ -51,7 +51,8 @@ def sweep_folders(results: Path) -> list[Path]:
 def is_locked(path: Path) -> bool:
     """Whether someone holds the lock on `path`; asked of the file system, so that no clock or process id is needed."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        # Reading is enough to share a lock: whoever may only look at another's results sees what is running as well.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:

@@ -7,6 +7,7 @@ ever.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Sequence
@@ -82,6 +83,9 @@ def _work_when_free(sweep: Sweep, index: int, job: str) -> str:
 
 
 def _iteration(sweep: Sweep, index: int) -> int:
+    """How far a run is; one whose folder is refused has its turn like the others, and is told why then."""
     run = sweep.runs[index]
-    checkpoint, _ = read_checkpoint(sweep.results / run.folder, run.run_id)
+    checkpoint = None
+    with contextlib.suppress(InputError):
+        checkpoint, _ = read_checkpoint(sweep.results / run.folder, run.run_id)
     return 0 if checkpoint is None else checkpoint.iteration

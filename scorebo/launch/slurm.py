@@ -47,7 +47,7 @@ def submit(sweep: Sweep, indices: Sequence[int], settings: SlurmSettings) -> lis
         if number >= abreast:
             extra["dependency"] = f"afterany:{heads[number - abreast]}"
         try:
-            with _outside_jobs():
+            with storage_errors(folder), _outside_jobs():  # submitit writes there what a job is to do
                 executor = SlurmExecutor(folder, max_num_timeout=1_000_000)
                 executor.update_parameters(**parameters(sweep.name, threads, settings, share), **extra)
                 with executor.batch():
@@ -112,7 +112,8 @@ def check_cluster(settings: SlurmSettings) -> None:
 
 def cancel(sweep: Sweep) -> None:
     """Take the sweep's jobs out of SLURM's hands."""
-    jobs = sorted({job.partition("_")[0] for job in cluster.read_jobs(sweep)})
+    # Those that are over are left out: scancel fails for an array that SLURM has forgotten, minutes after its end.
+    jobs = cluster.Cluster([sweep]).arrays(sweep)
     if jobs:
         try:
             cluster.ask("scancel", *jobs)

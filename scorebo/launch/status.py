@@ -26,6 +26,7 @@ from scorebo.store.stored_config import read_config
 
 STATES = ("finished", "running", "queued", "failed", "lost")
 LOG_LINES = 5
+_DAMAGED = "its finished.json does not fit its records: one of the two was changed after it had finished"
 
 
 @dataclass
@@ -140,16 +141,17 @@ def _unfinished(
     elif problem is not None:
         status.state, status.reason = "failed", problem
     else:
-        status.state, status.reason, status.log = _judge(status, where, cluster)
+        status.state, status.reason, status.log = _judge(status, folder, where, cluster)
 
 
 def _judge(
-    status: RunStatus, where: Sequence[tuple[Sweep, int]], cluster: Cluster
+    status: RunStatus, folder: Path, where: Sequence[tuple[Sweep, int]], cluster: Cluster
 ) -> tuple[str, str | None, str | None]:
     """State, reason and log of a run that nobody is at, from the last sweep that knows anything about it."""
     for sweep, index in where:
         if _is_pending(sweep, index, cluster):
             return "queued", None, None
+    damaged = (folder / "finished.json").exists()
     for sweep, index in reversed(where):
         run = sweep.runs[index]
         told = outcomes.read_note(sweep, run)
@@ -158,12 +160,16 @@ def _judge(
         path = _log(sweep, index, cluster)
         if told.get("state") == outcomes.FAILED:
             return "failed", told.get("reason"), path
+        if damaged:  # whatever became of its job or pool, which the run had no need of any more
+            return "lost", _DAMAGED, path
         if sweep.cancelled:
             return "failed", "cancelled", path
         if sweep.about["launcher"]["name"] == "slurm":
             state, reason = cluster.why_ended(sweep, index)
             return state, reason, path
         return "lost", "the sweep's process ended without it", path
+    if damaged:
+        return "lost", f"{_DAMAGED}; the same command mends it", None
     stopped = f"stopped at iteration {status.iteration}; the same command goes on from there"
     return "lost", stopped if status.iteration else "never started", None
 
@@ -182,6 +188,12 @@ def _is_pending(sweep: Sweep, index: int, cluster: Cluster) -> bool:
     if sweep.about["launcher"]["name"] == "slurm":
         return cluster.has(sweep, index, failed=told == outcomes.FAILED)
     return told not in (outcomes.FAILED, outcomes.FINISHED) and sweep.alive
+
+
+def holds(sweep: Sweep, index: int, cluster: Cluster) -> bool:
+    """Whether a sweep may have an unfinished run in its hands: before it, or at it, also if its pool has died since."""
+    told = outcomes.read_note(sweep, sweep.runs[index]).get("state")
+    return told == outcomes.STARTED or _is_pending(sweep, index, cluster)
 
 
 def _pace(status: RunStatus, folder: Path, now: float | None) -> None:

@@ -100,5 +100,8 @@ def retry(
         for config in configs:
             config.update({key: value for key, value in overrides.items() if key != "launcher"})
             config["launcher"] = {**config["launcher"], **overrides.get("launcher", {})}
-        again.append(submit(configs, command))
-    return again
+        # All are checked before the first is submitted: a mistake in one of them leaves nothing half done.
+        check_launcher(configs)
+        unfinished(configs)
+        again.append(configs)
+    return [submit(configs, command) for configs in again]

@@ -1,12 +1,15 @@
 """What SLURM's answers are taken for; that the answers are these is tested on a real one in test_slurm.py."""
 
 import json
+import sys
 
 import pytest
 from sweeps import sweep_of
 
-from scorebo.launch import outcomes
+from scorebo.cli import main
+from scorebo.launch import cluster, outcomes, slurm
 from scorebo.launch.cluster import Cluster
+from scorebo.launch.display import wait
 from scorebo.launch.status import survey
 from scorebo.launch.sweep import Sweep
 
@@ -77,6 +80,46 @@ def test_runs_of_a_cancelled_sweep_are_not_queued_while_its_jobs_are_still_endin
     sweep.cancel()
     answer(monkeypatch, SQUEUE.replace("PENDING", "COMPLETING"), SACCT)
     assert {(run.state, run.reason) for run in survey(sweep.results).runs} == {("failed", "cancelled")}
+
+
+def test_arrays_that_are_over_are_not_cancelled(sweep, monkeypatch):
+    """SLURM forgets them, and scancel fails for what it does not know."""
+    jobs = {"7_0": [0], "7_1": [1], "7_2": [2], "8_0": [3], "9": [4]}
+    (sweep.folder / "jobs.json").write_text(json.dumps(jobs))
+    asked = []
+    monkeypatch.setattr(cluster, "ask", lambda *command: asked.append(command))
+    answer(monkeypatch, SQUEUE + "8_0|COMPLETED|None\n", SACCT)
+    slurm.cancel(sweep)
+    answer(monkeypatch, None, None)
+    slurm.cancel(sweep)
+    assert asked == [("scancel", "7"), ("scancel", "7", "8", "9")]
+    answer(monkeypatch, "", SACCT)
+    slurm.cancel(sweep)
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("command", ["wait", "status --watch"])
+def test_what_is_waited_for_is_told_once(command, sweep, monkeypatch, capsys):
+    """After what is shown, so that it stays there where showing clears the screen."""
+    answer(monkeypatch, SQUEUE, SACCT)
+    looks = []
+
+    def sleep(seconds):
+        looks.append(seconds)
+        if len(looks) == 3:
+            answer(monkeypatch, "", SACCT)
+
+    monkeypatch.setattr("time.sleep", sleep)
+    if command == "wait":
+        wait(sweep.results, sweep.name)
+    else:
+        monkeypatch.setattr("sys.stderr", sys.stdout)
+        assert main(["status", "--watch", "--results", str(sweep.results)]) == 0
+    assert len(looks) == 3
+    told = "".join(capsys.readouterr())
+    assert told.count("Job 7_1 is held") == 1
+    if command != "wait":
+        assert told.startswith("finished 0  running 0  queued 3")
 
 
 def test_without_an_answer_nothing_is_called_lost(sweep, monkeypatch):

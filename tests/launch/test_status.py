@@ -1,3 +1,5 @@
+import errno
+import io
 import json
 import os
 
@@ -53,7 +55,17 @@ def test_a_marker_that_does_not_fit_its_records_is_not_believed(tmp_path):
     assert states(tmp_path) == ["finished"]
     data = (folder / "records.jsonl").read_bytes()
     (folder / "records.jsonl").write_bytes(data[:-200] + b"x" + data[-199:])
-    assert states(tmp_path) == ["lost"]
+    (run,) = survey(tmp_path).runs
+    assert (run.state, run.reason) == (
+        "lost",
+        "its finished.json does not fit its records: one of the two was changed after it had finished; "
+        "the same command mends it",
+    )
+    sweep = Sweep.create([config(1, tmp_path)], [])
+    outcomes.note(sweep, sweep.runs[0], outcomes.FINISHED)
+    assert survey(tmp_path).runs[0].reason.endswith("was changed after it had finished")
+    outcomes.note(sweep, sweep.runs[0], outcomes.FAILED, reason="it cannot be repaired")
+    assert survey(tmp_path).runs[0].reason == "it cannot be repaired"
     other = make_run(tmp_path / "other", config(2, tmp_path), 6, finished=True)
     for name in ("records.jsonl", "finished.json"):
         (folder / name).write_bytes((other / name).read_bytes())
@@ -118,6 +130,29 @@ def test_a_run_that_no_sweep_started_can_be_watched_and_is_not_cancelled_which_i
     assert "running 1" in capsys.readouterr().out
 
 
+def test_a_sweep_is_cancelled_only_if_it_has_one_of_the_runs_in_its_hands(tmp_path, capsys, monkeypatch):
+    """Others that had the run before, and those that have it now but were not named, are left as they are."""
+    cancelled = []
+    monkeypatch.setattr("scorebo.launch.submit.cancel", lambda sweep: cancelled.append(sweep.name))
+    first = Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
+    outcomes.note(first, first.runs[0], outcomes.FAILED, reason="the machine is on fire")
+    again = Sweep.create([config(1, tmp_path)], [])
+    lock = again.lock()
+    assert main(["cancel", "sweep-1", "--results", str(tmp_path)]) == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "1 run goes on in sweep-2, which was not cancelled\n")
+    assert main(["cancel", "--results", str(tmp_path)]) == 0
+    assert (cancelled, capsys.readouterr().out) == (["sweep-2"], "sweep-2 cancelled\n")
+    os.close(lock)
+    with RunStore(tmp_path, config(1, tmp_path)):
+        assert main(["cancel", "--results", str(tmp_path)]) == 0
+        assert "seed 1 is not part of a sweep that goes on" in capsys.readouterr().err
+        # Left behind by a pool that was killed: it reads in the sweep's folder that it is to stop.
+        outcomes.note(again, again.runs[0], outcomes.STARTED)
+        assert main(["cancel", "--results", str(tmp_path)]) == 0
+        assert capsys.readouterr().out == "sweep-2 cancelled\n"
+
+
 def test_clocks_of_other_machines_do_not_matter(tmp_path):
     """Files dated in the past or the future change no state, and no duration is negative."""
     folder = make_run(tmp_path, config(1, tmp_path), 6, finished=True)
@@ -165,7 +200,38 @@ def test_command(tmp_path, capsys):
     assert [run["state"] for run in told["runs"]] == ["finished", "failed"]
 
 
+def test_a_program_that_watches_gets_every_line_at_once(tmp_path, monkeypatch):
+    """Not when some thousands of bytes have come together, which for a small sweep is never."""
+    lock = Sweep.create([config(1, tmp_path)], []).lock()
+    pipe = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(pipe))
+
+    def sleep(seconds):
+        assert json.loads(pipe.getvalue())["counts"]["queued"] == 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", sleep)
+    assert main(["status", "--watch", "--json", "--results", str(tmp_path)]) == 130
+    os.close(lock)
+
+
 def test_results_in_which_nothing_can_be_kept_can_be_looked_at(tmp_path):
     make_run(tmp_path, config(1, tmp_path), 6, finished=True)
     (tmp_path / ".sweeps").write_text("in the way, for root as well")
     assert states(tmp_path) == ["finished"]
+
+
+def test_running_and_queued_are_seen_by_who_may_only_read(tmp_path, monkeypatch):
+    configs = [config(seed, tmp_path) for seed in (1, 2)]
+    lock = Sweep.create(configs, []).lock()
+    opened = os.open
+
+    def read_only(path, flags, *mode, **options):
+        if flags & (os.O_WRONLY | os.O_RDWR):  # root may, whatever the permissions
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, flags, *mode, **options)
+
+    with RunStore(tmp_path, configs[0]), monkeypatch.context() as patched:
+        patched.setattr(os, "open", read_only)
+        assert states(tmp_path) == ["running", "queued"]
+    os.close(lock)

@@ -1,6 +1,8 @@
 """What is submitted: frozen, once, with a launcher that exists; mistakes are one sentence and leave nothing behind."""
 
+import errno
 import json
+import os
 
 import pytest
 from sweeps import sweep_of
@@ -163,6 +165,33 @@ def test_retry_changes_only_the_launcher(tmp_path, capsys):
         assert "workers must be a whole number of at least 1" in capsys.readouterr().err
     assert main(["cancel", "--results", str(tmp_path)]) == 0
     assert "nothing is queued or running" in capsys.readouterr().out
+
+
+def test_retry_submits_nothing_if_a_part_of_it_cannot_be(tmp_path, monkeypatch, capsys):
+    """The first of two sweeps takes the option that the second refuses."""
+    monkeypatch.setattr("scorebo.launch.slurm.check_cluster", lambda settings: None)
+    monkeypatch.setattr("scorebo.launch.slurm.submit", lambda *_: pytest.fail("submitted"))
+    Sweep.create(sweep_of(tmp_path, range(1, 2), "launcher=slurm"), [])
+    Sweep.create(sweep_of(tmp_path, range(2, 3)), [])
+    assert main(["retry", "--failed", "--results", str(tmp_path), "launcher.memory_gb=8"]) == 2
+    assert "Unknown option of launcher 'local' 'memory_gb'. Allowed: minutes." in capsys.readouterr().err
+    assert sorted(path.name for path in (tmp_path / ".sweeps").glob("sweep-*")) == ["sweep-1", "sweep-2"]
+
+
+def test_a_disk_that_is_full_at_submission_is_said_and_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
+    (tmp_path / "srun").write_text("#!/bin/sh\n")
+    (tmp_path / "srun").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr("scorebo.launch.slurm.check_cluster", lambda settings: None)
+    monkeypatch.setattr("scorebo.launch.cluster.largest_array", lambda: 8)
+
+    def full(self, path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr("submitit.core.utils.DelayedSubmission.dump", full)
+    assert main(["sweep", *RUN, "launcher=slurm", f"results={tmp_path / 'results'}"]) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert list((tmp_path / "results" / ".sweeps").glob("sweep-*")) == []
 
 
 @pytest.mark.parametrize("fails", [False, True])
