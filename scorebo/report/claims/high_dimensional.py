@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from scorebo.report.claims.base import Claim, Evidence, MissingRunsError, Part
 from scorebo.report.claims.frames import finals, log_sets, moment, per_run
+from scorebo.report.claims.orders import Ahead
 from scorebo.report.claims.statements import (
     absent,
     alike,
@@ -99,15 +99,9 @@ def _additive(evidence: Evidence) -> list[Part]:
 def _deep_learning(evidence: Evidence) -> list[Part]:
     frames = list(finals(evidence.runs("pd1"), "best_observed").values())
     methods, complete = ("scorebo_hr", "jes", "mes", "nei"), len(frames) == len(PD1)
-
-    def second_or_better(values: list[np.ndarray]) -> np.ndarray:
-        means = np.stack([part.mean(axis=1) for part in values])
-        better = (means[..., 1:] < means[..., :1]).sum(axis=-1)
-        return 1.5 - better.max(axis=0)
-
     return [
         holds("tasks on which SCoreBO ends best, less 1.5", frames, methods, best_count(0, 2), complete),
-        holds("1.5 − number of methods ahead of SCoreBO on any task", frames, methods, second_or_better, complete),
+        holds("1.5 − number of methods ahead of SCoreBO on any task", frames, methods, Ahead(0, 1), complete),
     ]
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from scorebo.report.claims import reference
 from scorebo.report.claims.base import Claim, Evidence, MissingRunsError, Part
 from scorebo.report.claims.frames import average_ranks, finals, log_sets, parameter_names, per_run, slopes
+from scorebo.report.claims.orders import Below
 from scorebo.report.claims.statements import alike, below_others, best_count, greater, holds, positive, require, within
 
 SYNTHETIC = ("scorebo_hr", "jes", "mes", "nei", "nei_map")
@@ -70,12 +71,9 @@ def _rosenbrock(evidence: Evidence) -> list[Part]:
     final = finals(evidence.runs("bo_regret"), "inference_regret").get("rosenbrock4")
     if final is None:
         raise MissingRunsError("no runs on rosenbrock4")
-    not_best = holds(
-        "log10 regret on Rosenbrock-4, SCoreBO − best other",
-        [final],
-        _compared([final]),
-        lambda values: values[0].mean(axis=1)[:, 0] - values[0].mean(axis=1)[:, 1:].min(axis=1),
-    )
+    methods = _compared([final])
+    best = Below((0,), tuple(range(1, len(methods))), negated=True)
+    not_best = holds("log10 regret on Rosenbrock-4, SCoreBO − best other", [final], methods, best)
     summary = log_sets(evidence.hyperparameters("rosenbrock4_hyperparameters"), "rosenbrock4")
     sets = evidence.hyperparameters("bo_regret", benchmark="branin", acquisition="scorebo_hr")
     parts, branin = [not_best], log_sets(sets, "branin")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from scorebo.report.claims.base import CONTRADICTED, SUPPORTED, UNDECIDED, MissingRunsError, Part
+from scorebo.report.claims.orders import SHORTFALL, Below, BestCount, Order
 from scorebo.report.statistics import Estimate, intervals
 from scorebo.report.statistics.comparison import paired_differences
 from scorebo.report.statistics.power import seeds_for_effect, seeds_needed
@@ -74,7 +75,9 @@ def _enough(part: Part) -> Part:
 
 
 def holds(words: str, frames: Frames, methods: Sequence[str], statistic: Statistic, complete: bool = True) -> Part:
-    """A statistic of the outcomes of several tasks is above 0; its interval by resampling the seeds of each task.
+    """A statistic of the outcomes of several tasks is above 0.
+
+    Its interval is that of an order, or comes from resampling the seeds of each task.
 
     Args:
         words: the statistic.
@@ -91,15 +94,24 @@ def holds(words: str, frames: Frames, methods: Sequence[str], statistic: Statist
     if seeds < FEWEST:
         few = Part(words, Estimate(value), seeds, UNDECIDED, FEWEST)
         return few if complete else _incomplete(few)
-    found = _resampled(values, statistic, 1)
-    tail = expanded_tail(seeds)
-    estimate = Estimate(value, *(float(q) for q in np.quantile(found, [tail, 1 - tail])))
-    share = float(np.mean(found > 0))
-    verdict = SUPPORTED if share >= 1 - tail else CONTRADICTED if share <= tail else UNDECIDED
+    if isinstance(statistic, Order):
+        bounds = statistic.bounds(values)
+        estimate, verdict = Estimate(value, *bounds), _side(*bounds)
+    else:
+        found = _resampled(values, statistic, 1)
+        tail = expanded_tail(seeds)
+        estimate = Estimate(value, *(float(q) for q in np.quantile(found, [tail, 1 - tail])))
+        share = float(np.mean(found > 0))
+        verdict = SUPPORTED if share >= 1 - tail else CONTRADICTED if share <= tail else UNDECIDED
     if not complete:
         return _incomplete(Part(words, estimate, seeds, verdict))
     needed = _seeds_to_decide(values, statistic, seeds) if verdict == UNDECIDED else None
     return Part(words, estimate, seeds, verdict, needed)
+
+
+def _side(low: float, high: float) -> str:
+    """What an interval says of "above 0": values that do not vary may be 0 exactly, which is not above."""
+    return SUPPORTED if low > 0 else CONTRADICTED if high <= 0 else UNDECIDED
 
 
 def _incomplete(part: Part) -> Part:
@@ -137,29 +149,24 @@ def _seeds_to_decide(values: list[np.ndarray], statistic: Statistic, seeds: int)
     """Seeds (a multiple of those there are) with which the statement would be decided, taking these for all."""
     times = 1
     while times <= LARGEST:
-        share = float(np.mean(_resampled(values, statistic, times) > 0))
-        if max(share, 1 - share) >= PLANNED:
+        if _would_decide(values, statistic, times):
             return times * seeds
         times *= 2
     return None
 
 
-def best_count(own: int, least: int) -> Statistic:
+def _would_decide(values: list[np.ndarray], statistic: Statistic, times: int) -> bool:
+    if isinstance(statistic, Order):
+        return _side(*statistic.bounds(values, times, SHORTFALL)) != UNDECIDED
+    share = float(np.mean(_resampled(values, statistic, times) > 0))
+    return max(share, 1 - share) >= PLANNED
+
+
+def best_count(own: int, least: int) -> Order:
     """On how many tasks the mean of a method (by its column) is below all others', less `least` − ½."""
-
-    def statistic(values: list[np.ndarray]) -> np.ndarray:
-        means = np.stack([part.mean(axis=1) for part in values])  # tasks x resamples x methods
-        ahead = means[..., own] < np.delete(means, own, axis=-1).min(axis=-1)
-        return ahead.sum(axis=0) - least + 0.5
-
-    return statistic
+    return BestCount(own, least)
 
 
-def below_others(own: Sequence[int], others: Sequence[int]) -> Statistic:
+def below_others(own: Sequence[int], others: Sequence[int]) -> Order:
     """By how much the lowest mean over tasks of the others lies above the highest of one's own."""
-
-    def statistic(values: list[np.ndarray]) -> np.ndarray:
-        means = np.mean([part.mean(axis=1) for part in values], axis=0)  # resamples x methods
-        return means[:, list(others)].min(axis=1) - means[:, list(own)].max(axis=1)
-
-    return statistic
+    return Below(tuple(own), tuple(others))

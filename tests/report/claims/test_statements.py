@@ -3,8 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Claim, MissingRunsError, Part, judge
+from scorebo.report.claims.orders import Ahead, Below
 from scorebo.report.claims.statements import (
     absent,
     alike,
@@ -96,6 +98,48 @@ def test_below_others_takes_the_worst_of_one_side_and_the_best_of_the_other():
     values = [np.array([[[1.0, 2.0, 3.0, 5.0]]])]
     assert below_others([0, 1], [2, 3])(values).tolist() == [1.0]
     assert below_others([2], [0, 1, 3])(values).tolist() == [-2.0]
+
+
+def studies(statistic, means, seeds=10, repeats=200):
+    """How often each verdict is given on independent normal values with these means, a row a task."""
+    rng, names = np.random.default_rng(5), [str(k) for k in range(len(means[0]))]
+    found = []
+    for _ in range(repeats):
+        tasks = [pd.DataFrame(rng.normal(size=(seeds, len(names))) + row, columns=names) for row in means]
+        found.append(holds("x", tasks, names, statistic).verdict)
+    return {verdict: found.count(verdict) / repeats for verdict in (SUPPORTED, CONTRADICTED)}
+
+
+def test_an_order_that_is_barely_true_or_barely_false_is_not_decided_wrongly():
+    most = 0.025 + 3 * np.sqrt(0.025 * 0.975 / 200)
+    slightly, equal, far = [-0.1, 0, 0, 0, 0], [0.0] * 5, [-9.0, 0, 0, 0, 0]
+    # True, if by little: best on all six tasks, on four of them, on one.
+    assert studies(best_count(0, 4), [slightly] * 6)[CONTRADICTED] <= most
+    assert studies(best_count(0, 4), [slightly] * 4 + [[9.0, 0, 0, 0, 0]] * 2)[CONTRADICTED] <= most
+    assert studies(below_others([0], [1, 2, 3, 4]), [slightly])[CONTRADICTED] <= most
+    assert studies(Ahead(0, 1), [[0.0, -9.0, 0, 0], equal[:4]])[CONTRADICTED] <= most
+    # False, if by little: best on three and as good as the other on three; no method is better than one's own.
+    assert studies(best_count(0, 4), [far[:2]] * 3 + [[0.0, 0.0]] * 3)[SUPPORTED] <= most
+    assert studies(Below((0,), (1, 2, 3, 4), negated=True), [equal])[SUPPORTED] <= most
+
+
+def test_an_order_that_is_clear_is_decided():
+    clear, not_best = [-1.5, 0, 0, 0, 0], [1.5, 0, 0, 0, 0]
+    assert studies(best_count(0, 4), [clear] * 5 + [not_best], 20, 20)[SUPPORTED] >= 0.9
+    assert studies(best_count(0, 4), [clear] * 2 + [not_best] * 4, 20, 20)[CONTRADICTED] >= 0.9
+    assert studies(below_others([0], [1, 2, 3, 4]), [clear], 20, 20)[SUPPORTED] >= 0.9
+    assert studies(below_others([0], [1, 2, 3, 4]), [not_best], 20, 20)[CONTRADICTED] >= 0.9
+    assert studies(Below((0,), (1, 2, 3, 4), negated=True), [not_best], 20, 20)[SUPPORTED] >= 0.9
+    second = [0.0, -2.0, 2.0, 2.0]
+    assert studies(Ahead(0, 1), [second, second], 20, 20)[SUPPORTED] >= 0.9
+    assert studies(Ahead(0, 1), [second, [0.0, -2.0, -2.0, 2.0]], 20, 20)[CONTRADICTED] >= 0.9
+
+
+def test_the_interval_of_one_pair_is_students():
+    data = frame(seeds=12, a=0.0, b=0.1, noise=0.2)
+    part = holds("b − a", [data], ["a", "b"], below_others([0], [1]))
+    interval = stats.ttest_rel(data["b"], data["a"]).confidence_interval(0.95)
+    assert [part.estimate.low, part.estimate.high] == pytest.approx([interval.low, interval.high])
 
 
 def test_seeds_to_decide_agree_with_the_normal_approximation():

@@ -232,6 +232,22 @@ def test_keyboard_finds_its_way(page):
     assert all(region.get_attribute("tabindex") == "0" and region.get_attribute("aria-label") for region in regions)
 
 
+@pytest.mark.parametrize("width", [1300, 390])
+def test_links_lead_to_their_target_though_figures_are_drawn_on_the_way(page, width):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    page.refresh()
+    heights = "return [...document.querySelectorAll('article.figure')].map(e => e.getBoundingClientRect().height)"
+    before = page.execute_script(heights)
+    page.execute_script("location.hash = '#timings'")
+    top = "return document.getElementById('timings').getBoundingClientRect().top"
+    assert page.execute_script(top) == pytest.approx(16, abs=12)
+    page.execute_script("dispatchEvent(new Event('beforeprint'))")  # draws all
+    assert page.execute_script("return document.querySelectorAll('.panels .reserved').length") == 0
+    assert page.execute_script(heights) == pytest.approx(before, abs=8)
+    assert page.execute_script(top) == pytest.approx(16, abs=12)
+
+
 def test_all_runs_are_listed_on_demand(page, results):
     details = find(page, "details.runs")
     assert not details.find_elements(By.TAG_NAME, "table")

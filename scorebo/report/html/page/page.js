@@ -114,6 +114,7 @@
   };
   const nearest = (x, at) => { const k = d3.bisectCenter(x, at); return k; };
 
+  const heightOf = (width) => Math.round(Math.min(300, Math.max(180, width * 0.66)));
   function drawPanel(figure, panel, state, width) {
     const logged = isLogged(panel, state);
     const logAxis = logged && !panel.power && positive(panel);
@@ -156,7 +157,7 @@
         ...(p.line.n === undefined ? [] : [`${runsAt(p.line, p.k)} run${runsAt(p.line, p.k) === 1 ? "" : "s"}`])].join("\n") })),
     ];
     const svg = Plot.plot({
-      width, height: Math.round(Math.min(300, Math.max(180, width * 0.66))), marginLeft: 46, marginRight: 8, marginTop: 8, marginBottom: 34,
+      width, height: heightOf(width), marginLeft: 46, marginRight: 8, marginTop: 8, marginBottom: 34,
       style: { background: "none", color: "var(--ink)", overflow: "visible" },
       x: { domain: [x0, x1], nice: false }, y: { type: logAxis ? "log" : "linear", domain, nice: false, label: null },
       color: { type: "identity" }, symbol: { type: "identity" }, marks,
@@ -196,13 +197,22 @@
       place.append(holder);
       return holder;
     });
+    const widthOf = (holder) => Math.max(220, Math.round(holder.clientWidth));
+    const entitle = (panel, holder) => { holder.querySelector(".unit").textContent = labelOf(panel, state) === "y" ? "" : labelOf(panel, state); };
+    figure.panels.forEach((panel, k) => entitle(panel, holders[k]));
+    // As much room as the panels will take: what is drawn on the way to a link's target must not move the target.
+    const reserve = (height = heightOf(widthOf(holders[0]))) => {
+      for (const holder of holders) {
+        holder.querySelector(".reserved")?.remove();
+        holder.append(make("div", { class: "reserved", style: `height:${height}px` }));
+      }
+    };
     const redraw = () => {
-      if (!state.drawn) return;
+      if (!state.drawn) { reserve(); return; }
       figure.panels.forEach((panel, k) => {
-        const holder = holders[k];
-        const width = Math.max(220, Math.round(holder.clientWidth));
-        holder.querySelector(".unit").textContent = labelOf(panel, state) === "y" ? "" : labelOf(panel, state);
-        holder.querySelector("svg")?.remove();
+        const holder = holders[k], width = widthOf(holder);
+        entitle(panel, holder);
+        holder.querySelector("svg, .reserved")?.remove();
         holder.append(drawPanel(figure, panel, state, width));
       });
       values?.refresh();
@@ -247,7 +257,7 @@
     commands(article, figure);
     new ResizeObserver(debounced(redraw)).observe(place);
     dark.addEventListener("change", redraw);
-    return { draw: () => { if (!state.drawn) { state.drawn = true; redraw(); } }, article };
+    return { draw: () => { if (!state.drawn) { state.drawn = true; redraw(); } }, height: () => heightOf(widthOf(holders[0])), reserve, article };
   }
   function swatch(looks) {
     const colour = looks[dark.matches ? "dark" : "light"];
@@ -312,6 +322,8 @@
   // ---- start ----------------------------------------------------------------------------------------------------
   document.querySelectorAll("table.sortable").forEach(sortable);
   const all = [...document.querySelectorAll("article.figure")].map(setUp).filter(Boolean);
+  const heights = all.map(({ height }) => height());  // all are measured before any is changed: one layout of the page
+  all.forEach(({ reserve }, k) => reserve(heights[k]));
   const byArticle = new Map(all.map((each) => [each.article, each]));
   const seen = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) { byArticle.get(entry.target).draw(); seen.unobserve(entry.target); }
