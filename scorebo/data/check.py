@@ -43,8 +43,9 @@ def states(data: Dataset) -> dict[str, str]:
 def how_to_get(data: Dataset) -> str:
     """What to do about a data set that is not there, or not intact, as the end of a sentence."""
     elsewhere = f"set SCOREBO_DATA to the folder that has {data.folder or data.name}/"
-    if any(source.url is None for source in data.files):
-        return f"put it there, or {elsewhere}"
+    without_address = [source.name for source in data.files if source.url is None]
+    if without_address:
+        return f"put an intact {' and '.join(without_address)} there, or {elsewhere}"
     return f"`scorebo data fetch {data.name}` gets it, or {elsewhere}"
 
 

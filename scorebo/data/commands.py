@@ -35,15 +35,16 @@ def _data(options: argparse.Namespace) -> int:
 
 
 def _list(names: list[str]) -> int:
-    from scorebo.data.check import MISSING, how_to_get, states
+    from scorebo.data.check import DAMAGED, MISSING, how_to_get, states
     from scorebo.data.sources import data_folder, dataset, datasets
 
     print(f"Data are looked for in {data_folder().resolve()}.")
     for data in map(dataset, names or datasets()):
         found = sorted(set(states(data).values()))
+        to_do = f"; {how_to_get(data)}" if {MISSING, DAMAGED} & set(found) else ""
         lines = [
             f"{data.what}; for {', '.join(data.tasks)}",
-            f"in {data.path()}: {', '.join(found)}" + (f"; {how_to_get(data)}" if MISSING in found else ""),
+            f"in {data.path()}: {', '.join(found)}{to_do}",
             f"licence: {data.licence}",
             f"cite: {data.citation}",
         ]

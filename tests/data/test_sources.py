@@ -36,12 +36,25 @@ def test_missing_and_damaged_data_are_told_in_one_sentence(monkeypatch, tmp_path
     monkeypatch.setenv("SCOREBO_DATA", str(tmp_path))
     with pytest.raises(InputError, match=r"The data 'dna' are missing: .*`scorebo data fetch dna` gets it, or set"):
         required("dna")
-    with pytest.raises(InputError, match="put it there, or set SCOREBO_DATA"):
+    with pytest.raises(InputError, match=r"put an intact ct_slice_757rows\.csv\.gz there, or set SCOREBO_DATA"):
         required("ct_slice_757")
     (tmp_path / "dna").mkdir()
     (tmp_path / "dna" / "dna.scale").write_text("1 1:1\n")
     with pytest.raises(InputError, match=r"dna\.scale is damaged or another version: its SHA-256 is .*, not f74937cc"):
         required("dna")
+    (tmp_path / "ct_slice").mkdir()
+    (tmp_path / "ct_slice" / "ct_slice_757rows.csv.gz").write_bytes(b"")
+    with pytest.raises(InputError, match=r"remove it; put an intact ct_slice_757rows\.csv\.gz there, or set"):
+        required("ct_slice_757")
+
+
+def test_the_list_says_what_to_do_about_damaged_data_too(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("SCOREBO_DATA", str(tmp_path))
+    (tmp_path / "dna").mkdir()
+    (tmp_path / "dna" / "dna.scale").write_text("1 1:1\n")
+    assert main(["data", "list", "dna"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "damaged; `scorebo data fetch dna` gets it, or set SCOREBO_DATA to the folder that has dna/" in shown
 
 
 def test_another_form_of_a_file_serves_as_well(monkeypatch, tmp_path, capsys):
