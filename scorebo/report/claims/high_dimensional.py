@@ -88,7 +88,8 @@ def _additive(evidence: Evidence) -> list[Part]:
     final = _standardised(finals(table, "best_observed"))
     drawn = [frame for task, frame in final.items() if task != "cosmology"]
     words = "final value on the GP samples in standard deviations, SCoreBO − NEI"
-    parts.append(alike(words, drawn, "scorebo_hr", "nei", ALIKE, complete=len(drawn) == len(ADDITIVE) - 1))
+    if drawn:
+        parts.append(alike(words, drawn, "scorebo_hr", "nei", ALIKE, complete=len(drawn) == len(ADDITIVE) - 1))
     if "cosmology" in final:
         gain = paired_differences(require(final["cosmology"], ["scorebo_hr"]), "nei", "scorebo_hr")
         words = f"{ALIKE:g} − gain of SCoreBO over NEI on cosmology in standard deviations"

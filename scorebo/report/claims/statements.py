@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from scorebo.report.claims.base import CONTRADICTED, SUPPORTED, UNDECIDED, MissingRunsError, Part
-from scorebo.report.claims.orders import SHORTFALL, Below, BestCount, Order
+from scorebo.report.claims.orders import LEVEL, SHORTFALL, Below, BestCount, Order
 from scorebo.report.statistics import Estimate, intervals
 from scorebo.report.statistics.comparison import paired_differences
 from scorebo.report.statistics.power import seeds_for_effect, seeds_needed
@@ -48,10 +48,26 @@ def absent(tasks: Sequence[str]) -> list[Part]:
 
 
 def alike(words: str, frames: Frames, first: str, second: str, margin: float, complete: bool = True) -> Part:
-    """The mean difference, averaged over tasks, is smaller than `margin` either way; `complete` as for `holds`."""
+    """The mean difference, averaged over tasks, is smaller than `margin` either way, and larger on no task.
+
+    `complete` is as for `holds`. A large difference on some tasks, cancelled by that on others, is not alike.
+    """
     groups = [paired_differences(require(frame, [first, second]), first, second) for frame in frames]
     part = within(f"{words} (alike: within ±{margin:g})", groups, margin)
+    beyond = sum(_beyond(group, margin, len(groups)) for group in groups)
+    if beyond and len(groups) > 1:
+        part = replace(part, words=f"{part.words}, beyond on {beyond} of {len(groups)} tasks", verdict=CONTRADICTED)
     return part if complete else _incomplete(part)
+
+
+def _beyond(values: np.ndarray, margin: float, tasks: int) -> bool:
+    """Whether the mean of one task's values is further from 0 than `margin`, by a t test corrected for all tasks."""
+    from scipy import stats
+
+    if len(values) < FEWEST:
+        return False
+    mean, error = intervals.mean_and_error(values)
+    return bool(abs(mean) - margin > stats.t.isf(LEVEL / tasks, len(values) - 1) * error)
 
 
 def within(words: str, groups: Sequence[np.ndarray], margin: float) -> Part:

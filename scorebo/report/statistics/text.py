@@ -39,8 +39,11 @@ def format_comparison(comparison: Comparison) -> str:
     for task in dict.fromkeys(pair.task for pair in comparison.pairs):
         pairs = [pair for pair in comparison.pairs if pair.task == task]
         heading = f"{title(task)}, at {comparison.horizons[task]} observations" if task else "Over all tasks"
-        table = aligned([HEADING, *(_cells(pair) for pair in pairs)], text_columns=2)
-        blocks.append("\n".join([heading, table, *_rank_lines(comparison.ranks[task or ""])]))
+        # Over all tasks a seed counts once for each task.
+        what = "seeds" if task else "pairs of task and seed"
+        columns = [name if task or name != "Seeds" else "Pairs" for name in HEADING]
+        table = aligned([columns, *(_cells(pair) for pair in pairs)], text_columns=2)
+        blocks.append("\n".join([heading, table, *_rank_lines(comparison.ranks[task or ""], what)]))
     blocks.append(LEGEND.format(words=METRICS[comparison.metric].words))
     return "\n\n".join([*blocks, *comparison.notes])
 
@@ -89,7 +92,7 @@ def more_seeds(difference: Difference, several_tasks: bool = False) -> str:
     return f"{max(1, difference.seeds_needed - difference.pairs)}"
 
 
-def _rank_lines(ranks: RankTest) -> list[str]:
+def _rank_lines(ranks: RankTest, what: str) -> list[str]:
     if not ranks.blocks:
         return ["Ranks: no seed that all methods have."]
     order = sorted(zip(ranks.ranks, ranks.methods, strict=True))
@@ -98,6 +101,6 @@ def _rank_lines(ranks: RankTest) -> list[str]:
         return [f"Ranks: {text} (one seed)."]
     alike = "; ".join(" = ".join(map(method_label, group)) for group in ranks.groups())
     return [
-        f"Ranks: {text}; over {ranks.blocks} seeds, all alike p = {ranks.p_value:.2g} (Friedman), critical difference "
+        f"Ranks: {text}; over {ranks.blocks} {what}, all alike p = {ranks.p_value:.2g} (Friedman), critical difference "
         f"{ranks.critical_difference:.2f}{'; not told apart: ' + alike if alike else ''}."
     ]

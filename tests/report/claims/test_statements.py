@@ -62,6 +62,26 @@ def test_alike_needs_an_interval_within_the_margin():
     assert (some.verdict, some.lacking) == (UNDECIDED, "tasks are missing")
 
 
+def test_differences_that_cancel_between_tasks_are_not_alike():
+    frames = [frame(a=sign, b=0.0, noise=0.02, seed=k) for k, sign in enumerate([1.0, -1.0] * 3)]
+    part = alike("a − b", frames, "a", "b", 0.2)
+    assert abs(part.estimate.value) < 0.1
+    assert part.verdict == CONTRADICTED
+    assert part.words == "a − b (alike: within ±0.2), beyond on 6 of 6 tasks"
+    assert alike("a − b", frames, "a", "b", 0.2, complete=False).verdict == UNDECIDED
+
+
+def test_tasks_at_the_margin_are_rarely_called_beyond_it():
+    """Six tasks with the largest differences that count as alike: the share of studies that say otherwise."""
+    studies = 300
+    wrong = sum(
+        "beyond" in alike("", [frame(a=0.2, b=0.0, noise=0.1, seed=7 * k + t) for t in range(6)], "a", "b", 0.2).words
+        for k in range(studies)
+    )
+    # At most 2.5 % by construction; three standard errors of that on top.
+    assert wrong / studies <= 0.025 + 3 * (0.025 * 0.975 / studies) ** 0.5
+
+
 def test_a_verdict_on_less_than_the_papers_budgets_says_so():
     finding = judge(Claim("P0", "x", lambda _: [positive("x", np.array([1.0, 1.1, 1.2, 1.1, 1.0]))]), None)
     assert verdict_words(finding) == "supported"
