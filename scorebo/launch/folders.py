@@ -48,7 +48,7 @@ def sweep_folders(results: Path) -> list[Path]:
     return [path for _, path in sorted(numbered)]
 
 
-def is_locked(path: Path) -> bool:
+def is_locked(path: Path | str) -> bool:
     """Whether someone holds the lock on `path`; asked of the file system, so that no clock or process id is needed."""
     try:
         # Reading is enough to share a lock: whoever may only look at another's results sees what is running as well.

@@ -27,7 +27,7 @@ def note(sweep: Sweep, run: SweepRun, state: str, **details: Any) -> None:
     if isinstance(details.get("reason"), str):
         details["reason"] = details["reason"][:_LONGEST]
     text = json.dumps({"state": state, **details}).encode().ljust(_SIZE)
-    path = _path(sweep, run)
+    path = Path(_path(sweep, run))
     try:
         write_atomically(path, text)
     except InputError:
@@ -39,10 +39,11 @@ def note(sweep: Sweep, run: SweepRun, state: str, **details: Any) -> None:
 def read_note(sweep: Sweep, run: SweepRun) -> dict[str, Any]:
     """The last note about a run; empty if there is none that can be read."""
     with contextlib.suppress(OSError, ValueError):
-        found = json.loads(_path(sweep, run).read_bytes())
+        with open(_path(sweep, run), "rb") as file:
+            found = json.loads(file.read())
         return found if isinstance(found, dict) else {}
     return {}
 
 
-def _path(sweep: Sweep, run: SweepRun) -> Path:
-    return sweep.folder / "outcomes" / f"{run.key}.json"
+def _path(sweep: Sweep, run: SweepRun) -> str:
+    return f"{sweep.folder}/outcomes/{run.key}.json"

@@ -8,6 +8,7 @@ No clock of another machine is asked.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -132,7 +133,7 @@ def _unfinished(
     status.iteration = 0
     with contextlib.suppress(OSError, ValueError):
         status.iteration = int(unseal((folder / "checkpoint.json").read_bytes()[:-1])["iteration"])
-    if is_locked(folder / "lock"):
+    if is_locked(f"{folder}/lock"):
         status.state = "running"
         if status.records is None:  # no sweep knows it
             with contextlib.suppress(InputError, KeyError):
@@ -151,7 +152,7 @@ def _judge(
     for sweep, index in where:
         if _is_pending(sweep, index, cluster):
             return "queued", None, None
-    damaged = (folder / "finished.json").exists()
+    damaged = os.path.exists(f"{folder}/finished.json")
     for sweep, index in reversed(where):
         run = sweep.runs[index]
         told = outcomes.read_note(sweep, run)
@@ -177,17 +178,20 @@ def _judge(
 def _log(sweep: Sweep, index: int, cluster: Cluster) -> str | None:
     """What there is to read about a run: what it printed, or else its job."""
     job = cluster.job(sweep, index)
-    logs = [sweep.log(sweep.runs[index])] + ([job_log(sweep, job)] if job else [])
-    return next((str(log) for log in logs if log.exists() and log.stat().st_size), None)
+    logs = [str(sweep.log(sweep.runs[index])), *([str(job_log(sweep, job))] if job else [])]
+    return next((log for log in logs if os.path.exists(log) and os.path.getsize(log)), None)
 
 
 def _is_pending(sweep: Sweep, index: int, cluster: Cluster) -> bool:
     if sweep.cancelled:
         return False
+    on_slurm = sweep.about["launcher"]["name"] == "slurm"
+    if not on_slurm and not sweep.alive:
+        return False
     told = outcomes.read_note(sweep, sweep.runs[index]).get("state")
-    if sweep.about["launcher"]["name"] == "slurm":
+    if on_slurm:
         return cluster.has(sweep, index, failed=told == outcomes.FAILED)
-    return told not in (outcomes.FAILED, outcomes.FINISHED) and sweep.alive
+    return told not in (outcomes.FAILED, outcomes.FINISHED)
 
 
 def holds(sweep: Sweep, index: int, cluster: Cluster) -> bool:

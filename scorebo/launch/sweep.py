@@ -155,7 +155,7 @@ class Sweep:
     @property
     def cancelled(self) -> bool:
         """Whether someone said so."""
-        return (self.folder / "cancelled").exists()
+        return os.path.exists(f"{self.folder}/cancelled")  # asked for every run: a Path costs ten times the question
 
     def lock(self) -> int:
         """Take the sweep's lock and return its descriptor, to be handed on to the process that does the runs."""
@@ -167,7 +167,7 @@ class Sweep:
     @property
     def alive(self) -> bool:
         """Whether a process, here or on another machine that shares the folder, holds the sweep's lock."""
-        return is_locked(self.folder / "lock")
+        return is_locked(f"{self.folder}/lock")
 
 
 def sweeps_in(results: Path, which: str | None = None) -> list[Sweep]:
