@@ -65,7 +65,13 @@ def scorebo(_: Any = None) -> Drawing:
                 style = "-" if n == 0 else "--"
                 spread = variance[n, m].numpy()
                 _one(
-                    axes[m + 1, 0], model, mean[n, m].numpy(), spread, COLORS[m], f"GP {m + 1} given its optima", style
+                    axes[m + 1, 0],
+                    model,
+                    mean[n, m].numpy(),
+                    spread,
+                    COLORS[m],
+                    f"GP {m + 1} given its first (solid) or second optimum",
+                    style,
                 )
                 axes[m + 1, 0].plot(float(inputs[n, m, 0]), float(outputs[n, m, 0]), "*", color=COLORS[m], markersize=6)
                 _share(axes[m + 1, 1], shares[n, m].numpy(), COLORS[m], style)
