@@ -3,7 +3,7 @@
 A record is a function of the configuration, the records before it, and what the sampler handed on. A chain of
 partitions hands on the last it recorded. The sequential sampler hands on more, and only the last of that is in the
 checkpoint. Earlier states are made again: a cold chain takes from the state before it nothing but the step size and the
-number of cold chains so far, which the records tell, so that going forward from the last cold chain, at most
+number of cold chains so far, which its record tells, so that going forward from the last cold chain, at most
 `refresh_every` fits, leads to the state that is needed. Every fit on the way must give the recorded hyperparameters.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from scorebo.errors import EvaluationError, InputError, reason_of
-from scorebo.inference.sequential import START_STEP_SIZE, State
+from scorebo.inference.sequential import State
 from scorebo.loop import Record, Run, hyperparameters
 from scorebo.store import read_records, run_id
 from scorebo.store.ledger import EVALUATION, ITERATION, read_ledger
@@ -99,7 +99,7 @@ def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Re
         return []
     cold = max(k for k, record in enumerate(before) if record["mcmc"] and record["mcmc"]["refreshed"])
     if before[cold]["mcmc"]["refreshed"] != "first":
-        run.carry.state = _due(before[:cold], before[cold]["mcmc"]["refreshes"] - 1, run.mcmc["refresh_every"])
+        run.carry.state = _due(before[cold]["mcmc"], run.mcmc["refresh_every"])
     for k in range(cold, len(before)):
         X, y = (torch.tensor([record[name] for record in before[:k]], dtype=torch.float64) for name in ("x", "y"))
         model, _ = run.fit(k + 1, X, y)
@@ -110,17 +110,16 @@ def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Re
     return []
 
 
-def _due(before: list[Record], refreshes: int, refresh_every: int) -> dict[str, Any]:
-    """A state after which a cold chain is due, with all that such a chain takes over from it."""
-    moved = [record["mcmc"]["step_size"] for record in before if record["mcmc"] and not record["mcmc"]["refreshed"]]
+def _due(cold: Mapping[str, Any], refresh_every: int) -> dict[str, Any]:
+    """A state after which the cold chain with these diagnostics is due, with all that the chain takes over from it."""
     nothing = np.empty(0)
     return State(
         theta=nothing,
         value=nothing,
         recent=nothing,
-        step_size=moved[-1] if moved else START_STEP_SIZE,
+        step_size=cold["next_step_size"],
         age=refresh_every,
-        refreshes=refreshes,
+        refreshes=cold["refreshes"] - 1,
         y=nothing,
         inputs="",
     ).as_dict()

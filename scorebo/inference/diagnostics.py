@@ -49,7 +49,8 @@ class Diagnostics:
     where there are too few draws or nothing was sampled. `retry_reason` says what was wrong with chains that were drawn
     again, `fallback` names what replaced a sampler that kept failing.
     Of the sequential sampler: `effective_sets` of those carried over, by their weights; `refreshed`, why a cold chain
-    was drawn instead (first, scheduled, acceptance, diversity, other data); `refreshes`, how many there were so far.
+    was drawn instead (first, scheduled, acceptance, diversity, other data); `refreshes`, how many there were so far;
+    `next_step_size`, with which moves go on after it.
     `partitions`: how many different ones a chain of partitions has looked at.
     """
 
@@ -71,6 +72,7 @@ class Diagnostics:
     effective_sets: float | None = None
     refreshed: str | None = None
     refreshes: int | None = None
+    next_step_size: float | None = None
     partitions: int | None = None
 
     def as_dict(self) -> dict[str, Any]:

@@ -203,7 +203,7 @@ def _fit_sequentially(
     # there, and would fail again and again.
     state = sequential.begin(draws, density, inputs, outputs, before if step is None else step.state)
     carry.state = state.as_dict()
-    fields |= {"refreshed": refreshed, "refreshes": state.refreshes}
+    fields |= {"refreshed": refreshed, "refreshes": state.refreshes, "next_step_size": state.step_size}
     return _from_chain(X, Y, density, draws, "sequential", began, **fields)
 
 
