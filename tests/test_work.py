@@ -16,29 +16,39 @@ from scorebo.optima import _search
 class Work(NamedTuple):
     """What an iteration took: of the sampler, of both ascents (acquisition and mixture mean), of the optima."""
 
-    gradients: int  # evaluations of the log density
-    batches: int  # evaluations in a row of what is maximised
-    points: int  # and points in them
-    screened: int = 0  # values of the paths at raw points
-    climbed: int = 0  # and evaluations with their gradients, on the way up
+    gradients: float  # evaluations of the log density
+    batches: float  # evaluations in a row of what is maximised
+    points: float  # and points in them
+    screened: float = 0  # values of the paths at raw points
+    climbed: float = 0  # and evaluations with their gradients, on the way up
 
 
-# As measured; rounding differs from machine to machine, and chains with it, so a quarter more is allowed.
+# Means over the seeds, as measured. Rounding differs from machine to machine, and chains with it: of a single iteration
+# one machine took 1.6 times the points that another did. The standard error of a mean is 8 % at most, so a quarter more
+# is allowed.
+SEEDS = range(1, 11)
 MEASURED = {
-    ("gramacy2", "sal_hr", "nuts"): Work(4857, 30, 283),
-    ("gramacy2", "sal_hr", "sequential"): Work(384, 38, 266),
-    ("branin", "scorebo_hr", "nuts"): Work(5566, 20, 180, 402_944, 2010),
-    ("branin", "scorebo_hr", "sequential"): Work(400, 20, 160, 341_632, 2201),
-    ("branin", "jes", "nuts"): Work(5566, 21, 180, 402_944, 2010),
-    ("branin", "mes", "nuts"): Work(5566, 27, 185, 402_944, 2010),
-    ("branin", "nei", "nuts"): Work(5566, 23, 201),
+    ("gramacy2", "sal_hr", "nuts"): Work(4222, 28.7, 257),
+    ("gramacy2", "sal_hr", "sequential"): Work(344, 26.5, 232),
+    ("branin", "scorebo_hr", "nuts"): Work(5330, 21.9, 199, 395_776, 3101),
+    ("branin", "scorebo_hr", "sequential"): Work(427, 21.5, 203, 419_046, 2966),
+    ("branin", "jes", "nuts"): Work(5330, 20.9, 196, 354_867, 2760),  # one seed queries the mean's maximiser
+    ("branin", "mes", "nuts"): Work(5330, 20.1, 192, 395_776, 3101),
+    ("branin", "nei", "nuts"): Work(5330, 23.4, 207),
 }
 FACTORISATIONS = ("cholesky", "cholesky_ex", "inv", "inv_ex", "eigh", "svd")
 
 
 @pytest.mark.parametrize(("benchmark", "acquisition", "sampler"), MEASURED)
-def test_work_of_an_iteration(benchmark, acquisition, sampler, monkeypatch):
-    settings = [f"benchmark={benchmark}", f"acquisition={acquisition}", f"mcmc={sampler}"]
+def test_work_of_an_iteration(benchmark, acquisition, sampler):
+    works = [work_of(benchmark, acquisition, sampler, seed) for seed in SEEDS]
+    mean = Work(*(sum(column) / len(works) for column in zip(*works, strict=True)))
+    for name, done, measured in zip(Work._fields, mean, MEASURED[benchmark, acquisition, sampler], strict=True):
+        assert min(measured, 1) <= done <= 1.25 * measured, f"{name}: {mean}"
+
+
+def work_of(benchmark, acquisition, sampler, seed):
+    settings = [f"benchmark={benchmark}", f"acquisition={acquisition}", f"mcmc={sampler}", f"seed={seed}"]
     features = ["mcmc.num_features=256"] if benchmark == "branin" else []
     run = Run(as_dict(compose([*settings, *features, "benchmark.initial=12", "benchmark.total=20", "results=unused"])))
     # The first fit is a chain whatever the sampler.
@@ -46,6 +56,19 @@ def test_work_of_an_iteration(benchmark, acquisition, sampler, monkeypatch):
     records: list = []
     for iteration in range(1, last):
         records.append(run.record(iteration, records))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        counts = count_work(monkeypatch)
+        record = run.record(last, records)
+
+    # All sets are factorised at once, and only for the ensemble; noisy EI factorises its baseline too.
+    assert counts["factorisations"] == (3 if acquisition == "nei" else 1)
+    # Ten blocks of test points for each of the 16 sets; no second attempt with a jitter.
+    assert counts["blocks"] == 160
+    assert record["mcmc"].get("refreshed") is None
+    return Work(record["mcmc"]["gradient_evaluations"], *(counts[name] for name in Work._fields[1:]))
+
+
+def count_work(monkeypatch):
     counts: Counter = Counter()
     for name in FACTORISATIONS:
         monkeypatch.setattr(torch.linalg, name, counting(getattr(torch.linalg, name), counts, "factorisations"))
@@ -66,16 +89,7 @@ def test_work_of_an_iteration(benchmark, acquisition, sampler, monkeypatch):
 
     monkeypatch.setattr(module, "ascend", counted_ascent)
     monkeypatch.setattr(_search, "search_set", counted_search)
-    record = run.record(last, records)
-
-    # All sets are factorised at once, and only for the ensemble; noisy EI factorises its baseline too.
-    assert counts["factorisations"] == (3 if acquisition == "nei" else 1)
-    # Ten blocks of test points for each of the 16 sets; no second attempt with a jitter.
-    assert counts["blocks"] == 160
-    assert record["mcmc"].get("refreshed") is None
-    work = Work(record["mcmc"]["gradient_evaluations"], *(counts[name] for name in Work._fields[1:]))
-    for name, done, measured in zip(Work._fields, work, MEASURED[benchmark, acquisition, sampler], strict=True):
-        assert min(measured, 1) <= done <= 1.25 * measured, f"{name}: {work}"
+    return counts
 
 
 def counting(function, counts, name):
