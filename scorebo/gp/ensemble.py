@@ -228,16 +228,19 @@ class FullyBayesianGP(Model):
         Of the covariance only the lower triangle is filled. It is in columns, as LAPACK wants it, and in one place for
         all sets, which stays in the cache: what is wanted of one must be taken before the next.
         """
-        cross = self.kernel(X, self.train_X, self.lengthscale, self.outputscale)
-        means, crosses, factors = self._means(cross).numpy(), cross.numpy(), self._inverse_factor.numpy()
+        # The points come second, in the inner loops of the kernel: with few observations short loops would cost more.
+        crosses = self.kernel(self.train_X, X, self.lengthscale, self.outputscale).numpy()
+        prior_means, alphas, factors = self.mean.tolist(), self._alpha.numpy(), self._inverse_factor.numpy()
         points, lengthscale, outputscale = X.contiguous().numpy(), self.lengthscale.numpy(), self.outputscale.tolist()
         triangle = np.empty((len(X), len(X)))
         for m in range(self.num_sets):
             kernel = self.kernel.of_set(m)
             kernel.fill_upper_triangle(points, lengthscale[m : m + 1], outputscale[m], triangle)
-            # A lower triangle in rows is an upper one in columns.
-            whitened = blas.dtrmm(1.0, factors[m].T, crosses[m].T, trans_a=1, overwrite_b=1)
-            yield means[m], blas.dsyrk(-1.0, whitened, beta=1.0, c=triangle.T, trans=1, lower=1, overwrite_c=1)
+            # n x q in rows is q x n in columns, and a lower triangle in rows an upper one in columns.
+            cross = crosses[m].T
+            mean = prior_means[m] + blas.dgemv(1.0, cross, alphas[m])
+            whitened = blas.dtrmm(1.0, factors[m].T, cross, side=1, overwrite_b=1)
+            yield mean, blas.dsyrk(-1.0, whitened, beta=1.0, c=triangle.T, lower=1, overwrite_c=1)
 
     def unwarped(self, m: int) -> FullyBayesianGP:
         """Set m of a model with warped inputs as an ordinary GP of the inputs as the set sees them."""
