@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment", "launcher")
 TOP_LEVEL = (
     *("benchmark", "model", "mcmc", "acquisition", "experiment", "optimizer"),
-    *("seed", "scale", "results", "threads", "launcher", "workers"),
+    *("seed", "scale", "results", "threads", "metrics_every", "launcher", "workers"),
 )
 # Least value of every setting that is a whole number.
 LEAST = {
     "seed": 0,
     "threads": 1,
+    "metrics_every": 1,
     "workers": 1,
     "mcmc.warmup": 1,
     "mcmc.thinning": 1,

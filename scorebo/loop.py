@@ -23,7 +23,7 @@ from scorebo.config import instantiate, load_model, sampler_settings
 from scorebo.errors import EvaluationError, InputError, TaskError, describe_point, reason_of
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry, fit_gp
-from scorebo.regret import OptimisationMetrics, optimisation_metrics
+from scorebo.regret import OptimisationMetrics, observed_metrics, optimisation_metrics
 from scorebo.scaling import Scaling
 from scorebo.seeds import derive
 from scorebo.store import RunStore
@@ -43,6 +43,8 @@ class Run:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.seed: int = config["seed"]
         self.mcmc = config["mcmc"]
+        # A stored configuration is of the identity alone, without this.
+        self.metrics_every: int = config.get("metrics_every", 1)
         task: Benchmark = instantiate("benchmark", config["benchmark"], expected=Benchmark)
         self.benchmark = task.for_seed(self.seed)
         self.surrogate = load_model(config["model"])
@@ -58,11 +60,16 @@ class Run:
         """One per observation, and the closing one."""
         return self.benchmark.total + 1
 
-    def record(self, iteration: int, before: list[Record]) -> Record:
-        """Record `iteration` (counted from 1), given all records before it."""
+    def judges(self, iteration: int) -> bool:
+        """Whether the model of an iteration is judged: the first, every `metrics_every`-th after it, and the last."""
+        fits = iteration - self.benchmark.initial - 1
+        return fits % self.metrics_every == 0 or iteration > self.benchmark.total
+
+    def record(self, iteration: int, before: list[Record], judge: bool | None = None) -> Record:
+        """Record `iteration` (counted from 1), given all records before it; `judge` overrules `judges`."""
         if iteration <= self.benchmark.initial:
             return self._initial(iteration)
-        return self._step(iteration, before)
+        return self._step(iteration, before, self.judges(iteration) if judge is None else judge)
 
     def _initial(self, iteration: int) -> Record:
         seconds: dict[str, float] = {}
@@ -71,16 +78,19 @@ class Run:
             "seconds": seconds
         }
 
-    def _step(self, iteration: int, before: list[Record]) -> Record:
+    def _step(self, iteration: int, before: list[Record], judge: bool) -> Record:
         seconds: dict[str, float] = {}
         X, y, f = (torch.tensor([record[name] for record in before], dtype=torch.float64) for name in ("x", "y", "f"))
         with _timed(seconds, "fit"):
             model, scaling = self.fit(iteration, X, y)
         with _timed(seconds, "metrics"):
-            quality = metrics.evaluate(model, self.benchmark, scaling, self.seed, iteration)
-            progress = optimisation_metrics(
-                model, self.benchmark, scaling, X, y, f, self.seed, iteration, self.optimizer
-            )
+            if judge:
+                quality = metrics.evaluate(model, self.benchmark, scaling, self.seed, iteration)
+                progress = optimisation_metrics(
+                    model, self.benchmark, scaling, X, y, f, self.seed, iteration, self.optimizer
+                )
+            else:
+                quality, progress = metrics.ModelQuality(), observed_metrics(self.benchmark, y, f)
         closing = iteration > self.benchmark.total
         observed: Record = {"x": None, "y": None, "f": None}
         value, fallbacks = None, 0
@@ -103,6 +113,7 @@ class Run:
             "kind": "closing" if closing else "query",
             "num_observations": len(before),
             **observed,
+            "judged": judge,
             "negative_mll": quality.negative_mll,
             "nlpd": quality.nlpd,
             "rmse": quality.rmse,
@@ -165,6 +176,7 @@ def hyperparameters(model: FullyBayesianGP) -> dict[str, Any]:
 
 _NO_MODEL: Record = dict.fromkeys(
     (
+        "judged",
         "negative_mll",
         "nlpd",
         "rmse",

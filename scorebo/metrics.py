@@ -29,7 +29,7 @@ LOG_2PI = math.log(2.0 * math.pi)
 
 @dataclass(frozen=True)
 class ModelQuality:
-    """Metrics of one fit; all None for a task whose values take too long for test points.
+    """Metrics of one fit; all None if it was not judged, or its task's values take too long for test points.
 
     Args:
         negative_mll: minus the joint log density of a block of noiseless targets under the noisy prediction, divided

@@ -31,27 +31,28 @@ VIOLATION = 1e-8
 class OptimisationMetrics:
     """Metrics of one iteration, in the task's units and sign; a regret is never negative.
 
-    Regrets and `optimum_violation` are None where the task's optimal value is not known.
+    Regrets and `optimum_violation` are None where the task's optimal value is not known; what asks the model is None
+    where it was not judged.
 
     Args:
-        inference_regret: of the point at which the mixture mean is best over the whole box.
-        in_sample_inference_regret: of the queried point at which the mixture mean is best.
         simple_regret: of the best point queried, judged without noise.
         best_observed: best noisy observation.
         best_noiseless: noiseless value of the best point queried.
+        inference_regret: of the point at which the mixture mean is best over the whole box.
+        in_sample_inference_regret: of the queried point at which the mixture mean is best.
         inference_value: noiseless value at the recommended point.
         recommended_x: the point at which the mixture mean is best over the whole box.
         optimum_violation: by how much a noiseless value is better than the optimal value, 0 where none is.
     """
 
-    inference_regret: float | None
-    in_sample_inference_regret: float | None
     simple_regret: float | None
     best_observed: float
     best_noiseless: float
-    inference_value: float
-    recommended_x: list[float]
-    optimum_violation: float | None
+    inference_regret: float | None = None
+    in_sample_inference_regret: float | None = None
+    inference_value: float | None = None
+    recommended_x: list[float] | None = None
+    optimum_violation: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for a record."""
@@ -98,23 +99,25 @@ def optimisation_metrics(
     best = found[0] if height > means[best_queried] else queried[best_queried]
     recommended = scaling.from_unit(best)
     value = _value_at(benchmark, recommended)
-    # As the model maximises: a regret is how far below the optimum a value lies.
-    sign = 1.0 if benchmark.maximize else -1.0
-    optimum = None if benchmark.optimal_value is None else sign * benchmark.optimal_value
-    best_value = float((sign * f).max())
-
-    def regret(height: float) -> float | None:
-        return None if optimum is None else max(0.0, optimum - height)
-
-    return OptimisationMetrics(
-        inference_regret=regret(sign * value),
-        in_sample_inference_regret=regret(sign * float(f[best_queried])),
-        simple_regret=regret(best_value),
-        best_observed=sign * float((sign * y).max()),
-        best_noiseless=sign * best_value,
+    judged = dataclasses.replace(
+        _observed(benchmark, y, f),
+        inference_regret=_regret(benchmark, value),
+        in_sample_inference_regret=_regret(benchmark, float(f[best_queried])),
         inference_value=value,
         recommended_x=recommended.tolist(),
-        optimum_violation=None if optimum is None else _violation(benchmark, optimum, max(sign * value, best_value)),
+    )
+    return _checked(benchmark, judged)
+
+
+def observed_metrics(benchmark: Benchmark, y: Tensor, f: Tensor) -> OptimisationMetrics:
+    """What the observations alone tell, noisy `y` and noiseless `f`, each `n`; no model is asked."""
+    return _checked(benchmark, _observed(benchmark, y, f))
+
+
+def _observed(benchmark: Benchmark, y: Tensor, f: Tensor) -> OptimisationMetrics:
+    best_observed, best_noiseless = (float(v.max() if benchmark.maximize else v.min()) for v in (y, f))
+    return OptimisationMetrics(
+        simple_regret=_regret(benchmark, best_noiseless), best_observed=best_observed, best_noiseless=best_noiseless
     )
 
 
@@ -130,15 +133,29 @@ def _value_at(benchmark: Benchmark, x: Tensor) -> float:
         raise EvaluationError(message, point, str(error)) from error
 
 
-def _violation(benchmark: Benchmark, optimum: float, best: float) -> float:
-    """By how much the best noiseless value beats the optimum, both to be maximised; 0 within rounding."""
-    excess = best - optimum
+def _regret(benchmark: Benchmark, value: float) -> float | None:
+    """How far a noiseless value is from the optimum."""
+    if benchmark.optimal_value is None:
+        return None
+    return max(0.0, _sign(benchmark) * (benchmark.optimal_value - value))
+
+
+def _sign(benchmark: Benchmark) -> float:
+    return 1.0 if benchmark.maximize else -1.0
+
+
+def _checked(benchmark: Benchmark, found: OptimisationMetrics) -> OptimisationMetrics:
+    """The metrics with their `optimum_violation`, which is warned of; 0 within rounding."""
+    optimum, values = benchmark.optimal_value, (found.best_noiseless, found.inference_value)
+    if optimum is None:
+        return found
+    excess = max(_sign(benchmark) * (value - optimum) for value in values if value is not None)
     if excess <= VIOLATION * max(1.0, abs(optimum)):
-        return 0.0
+        return dataclasses.replace(found, optimum_violation=0.0)
     logger.warning(
         "Task '%s': a noiseless value is better than the optimal value %.10g by %.3g: its regrets are too small.",
         benchmark.name,
-        benchmark.optimal_value,
+        optimum,
         excess,
     )
-    return excess
+    return dataclasses.replace(found, optimum_violation=excess)

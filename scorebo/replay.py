@@ -60,8 +60,10 @@ def replay(folder: Path, iteration: int) -> Replay:
     differences = _restore(run, folder, config, records, iteration)
     if differences:
         return Replay(iteration, None, differences, "the sampler's state before it cannot be made again")
+    # Whether the model was judged is not in the configuration, which is of what makes a run the run it is.
+    judge = None if failed else records[iteration - 1].get("judged")
     try:
-        record = _plain(run.record(iteration, records[: iteration - 1]))
+        record = _plain(run.record(iteration, records[: iteration - 1], judge))
     except Exception as error:
         stored = failures[-1] if failed else records[iteration - 1]
         reason = error.reason if isinstance(error, EvaluationError) else reason_of(error)

@@ -183,10 +183,11 @@ def _record(
     if kind == "closing":
         record |= {"x": None, "y": None, "f": None}
     if draws is None:
-        return record | {"num_observations": None, "mcmc": None, "hyperparameters": None}
+        return record | {"num_observations": None, "judged": None, "mcmc": None, "hyperparameters": None}
     health = {name: values.pop(name) for name in ("divergences", "rhat", "ess_bulk")}
     return record | values | {
         "num_observations": iteration - 1,
+        "judged": True,
         "jittered_blocks": 0,
         "acquisition_fallbacks": 0,
         "recommended_x": record["x"],

@@ -73,6 +73,7 @@ def test_experiments_name_what_exists(name):
         ([*BASE, "seed=one"], "seed must be a whole number of at least 0, got 'one'"),
         ([*BASE, "seed=1.5"], "seed must be a whole number"),
         ([*BASE, "threads=0"], "threads must be a whole number of at least 1"),
+        ([*BASE, "metrics_every=0"], "metrics_every must be a whole number of at least 1"),
         ([*BASE, "mcmc.num_sets=0"], "mcmc.num_sets must be a whole number of at least 1"),
         ([*BASE, "mcmc.thinning=0"], "mcmc.thinning must be a whole number of at least 1"),
         ([*BASE, "mcmc.sampler=hmc"], "Unknown mcmc.sampler 'hmc'. Allowed: map, nuts, pyro, sequential"),

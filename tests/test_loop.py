@@ -125,6 +125,52 @@ class TestRecords:
         assert expected <= set(record["mcmc"])
 
 
+@pytest.fixture(scope="module")
+def sparse(tmp_path_factory):
+    config = tiny_config(tmp_path_factory.mktemp("sparse"), "gramacy1", "sal_hr", "metrics_every=3")
+
+    def interrupt(record, _):
+        if record["iteration"] == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(config, interrupt)
+    execute(config)
+    return config, records_of(config)
+
+
+class TestMetricsEvery:
+    """With `metrics_every=3` the models of iterations 3, 6 and 7, the closing one, are judged."""
+
+    OF_JUDGED = (
+        *("judged", "negative_mll", "nlpd", "rmse", "jittered_blocks"),
+        *("inference_regret", "in_sample_inference_regret", "inference_value", "recommended_x"),
+    )
+
+    def test_records_are_those_of_a_run_judged_everywhere_but_for_the_metrics(self, finished, sparse):
+        for full, found in zip(finished[1], sparse[1], strict=True):
+            judged = found["iteration"] in (3, 6, 7)
+            expected = full if judged or found["kind"] == "initial" else full | dict.fromkeys(self.OF_JUDGED)
+            if found["kind"] != "initial":
+                expected = expected | {"judged": judged}
+            assert comparable([found]) == comparable([expected])
+            assert found["kind"] == "initial" or "metrics" in found["seconds"]
+
+    def test_every_record_is_replayed(self, sparse):
+        folder = RunStore(sparse[0]["results"], sparse[0]).folder
+        assert [replay(folder, k).differences for k in range(1, 8)] == [[]] * 7
+
+    def test_collected_and_drawn(self, sparse, tmp_path, capsys):
+        table = collect(sparse[0]["results"])
+        assert table["judged"].astype(object).where(table["judged"].notna(), None).tolist() == [
+            *(None, None, True),
+            *(False, False, True, True),
+        ]
+        results = sparse[0]["results"]
+        assert main(["plot", "al-mll", "--results", results, "--all", "--out", str(tmp_path / "a.svg")]) == 0
+        assert "left out" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("acquisition", ACQUISITIONS)
 def test_every_acquisition_runs(acquisition, tmp_path):
     config = tiny_config(tmp_path, "gramacy2", acquisition, "benchmark.total=5")
@@ -385,7 +431,9 @@ def test_threads_and_versions_are_stored(finished):
 
 def test_identity_ignores_paths_threads_and_experiment(tmp_path):
     base = RunStore(tmp_path, tiny_config(tmp_path)).run_id
-    same = tiny_config(tmp_path / "elsewhere", "gramacy1", "sal_hr", "threads=2", "experiment=al_mll")
+    same = tiny_config(
+        tmp_path / "elsewhere", "gramacy1", "sal_hr", "threads=2", "metrics_every=2", "experiment=al_mll"
+    )
     assert RunStore(tmp_path, same).run_id == base
     for change in ("seed=2", "mcmc.warmup=11", "model=botorch", "optimizer.maxiter=11", "benchmark.noise_std=0.2"):
         assert RunStore(tmp_path, tiny_config(tmp_path, "gramacy1", "sal_hr", change)).run_id != base

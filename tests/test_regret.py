@@ -10,7 +10,7 @@ import scorebo
 from benchmarks import Benchmark
 from scorebo.errors import EvaluationError
 from scorebo.gp import FullyBayesianGP
-from scorebo.regret import optimisation_metrics
+from scorebo.regret import observed_metrics, optimisation_metrics
 from scorebo.scaling import Scaling
 
 
@@ -83,6 +83,14 @@ def test_the_two_directions_are_mirror_images():
     assert up.inference_regret == pytest.approx(down.inference_regret, rel=1e-9)
     assert up.inference_value == pytest.approx(-down.inference_value, rel=1e-9)
     assert up.best_observed == pytest.approx(-down.best_observed, rel=1e-12)
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_what_the_observations_alone_tell(maximize):
+    found, (_, y, f, _, _) = measure(Bowl(maximize=maximize))
+    alone = observed_metrics(Bowl(maximize=maximize), y, f).as_dict()
+    asked = ("inference_regret", "in_sample_inference_regret", "inference_value", "recommended_x")
+    assert alone == found.as_dict() | dict.fromkeys(asked)
 
 
 def test_nothing_is_said_about_an_unknown_optimum():

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from scorebo import metrics
+from scorebo import metrics, regret
 from scorebo.config import as_dict, compose
 from scorebo.loop import Run
 from scorebo.optima import _search
@@ -90,6 +90,21 @@ def count_work(monkeypatch):
     monkeypatch.setattr(module, "ascend", counted_ascent)
     monkeypatch.setattr(_search, "search_set", counted_search)
     return counts
+
+
+def test_a_model_that_is_not_judged_costs_no_metrics(monkeypatch):
+    settings = ["benchmark=gramacy2", "acquisition=sal_hr", "benchmark.initial=12", "benchmark.total=20"]
+    run = Run(as_dict(compose([*settings, "mcmc.warmup=10", "mcmc.thinning=1", "metrics_every=2", "results=unused"])))
+    records: list = []
+    for iteration in range(1, 14):
+        records.append(run.record(iteration, records))
+    counts: Counter = Counter()
+    monkeypatch.setattr(metrics.lapack, "dpotrf", counting(metrics.lapack.dpotrf, counts, "blocks"))
+    monkeypatch.setattr(regret, "maximize", counting(regret.maximize, counts, "recommendations"))
+    for iteration, expected in ((14, {}), (15, {"blocks": 160, "recommendations": 1})):
+        counts.clear()
+        records.append(run.record(iteration, records))
+        assert counts == expected
 
 
 def counting(function, counts, name):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WHO = ("benchmark", "model", "acquisition", "seed")
-WHAT = ("iteration", "kind", "num_observations", "x")
+WHAT = ("iteration", "kind", "num_observations", "judged", "x")
 _OPTIMISATION = (
     *("inference_regret", "in_sample_inference_regret", "simple_regret"),
     *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
@@ -25,7 +25,8 @@ def run_columns(records: Sequence[Mapping[str, Any]]) -> pa.Table:
     """What the records of one run tell, a row each; `mcmc_…` are the sampler's scalar diagnostics."""
     import pyarrow as pa
 
-    types = {"iteration": pa.int64(), "kind": pa.string(), "num_observations": pa.int64(), "x": pa.list_(pa.float64())}
+    types = {"iteration": pa.int64(), "kind": pa.string(), "num_observations": pa.int64(), "judged": pa.bool_()}
+    types |= {"x": pa.list_(pa.float64())}
     types |= dict.fromkeys(FLOATS, pa.float64())
     types["seconds"] = pa.struct(dict.fromkeys(PHASES, pa.float64()))
     # Arrow takes the fields it is told out of the records itself, many times as fast as a list for each.
@@ -76,8 +77,8 @@ def tidy_table(
     for name in (*WHAT, *FLOATS, *(f"seconds_{phase}" for phase in PHASES), *mcmc):
         if name in leave_out:
             continue
-        # Whole numbers stay nullable here whether or not the table happens to hold an initial record.
-        columns[name] = _series(joined[name], nullable=name == "num_observations")
+        # These stay nullable whether or not the table happens to hold an initial record.
+        columns[name] = _series(joined[name], nullable=name in ("num_observations", "judged"))
         joined = joined.drop_columns(name)
     for name in RUN:
         columns[name] = _series(pa.array([run[name] for run in runs]).take(pa.array(number)))

@@ -72,6 +72,7 @@ def test_only_unfinished_runs_are_left(tmp_path):
         ([*RUN, "results=a,b"], "A sweep has one 'results', got results=a,b: it cannot be swept over."),
         ([*RUN, "launcher=local,slurm", "--dry-run"], "A sweep has one 'launcher', got launcher=local,slurm"),
         ([*RUN, "launcher.minutes=1,2"], "A sweep has one 'launcher.minutes'"),
+        ([*RUN, "metrics_every=1,2"], "A sweep has one 'metrics_every'"),
     ],
 )
 def test_mistakes(overrides, message, tmp_path, monkeypatch, capsys):

@@ -66,6 +66,45 @@ def test_names_the_folders_of_two_runs_of_one_name_even_if_they_do_not_overlap()
         model_rows(two, ["rmse"])
 
 
+CURVE = [float(value) for value in range(8)]  # n = 2 … 9
+
+
+def sparse(table, every):
+    """The table with every how many models judged, and the last."""
+    since = table["num_observations"] - table["num_observations"].min()
+    judged = (since % every == 0) | (table["num_observations"] == table["num_observations"].max())
+    hidden = table.assign(negative_mll=table["negative_mll"].where(judged.fillna(False)))
+    return hidden.assign(judged=judged.astype("boolean"))
+
+
+class TestJudged:
+    def kept(self, table, metric="negative_mll"):
+        return model_rows(table, [metric]).groupby(["benchmark", "seed"])["num_observations"].agg(list).to_dict()
+
+    def test_models_that_were_not_judged_are_left_out_of_what_asks_them(self):
+        table = join(sparse(run("gramacy1", "bald", 1, CURVE), 3), run("higdon", "bald", 1, CURVE))
+        assert self.kept(table) == {("gramacy1", 1): [2, 5, 8, 9], ("higdon", 1): [2, 3, 4, 5, 6, 7, 8, 9]}
+        assert self.kept(table, "simple_regret")["gramacy1", 1] == [2, 3, 4, 5, 6, 7, 8, 9]
+        assert model_rows(table, ["negative_mll"])["negative_mll"].notna().all()
+
+    def test_runs_of_a_task_are_compared_where_all_were_judged(self):
+        runs = [sparse(run("gramacy1", "bald", seed, CURVE), every) for seed, every in ((1, 1), (2, 2), (3, 3))]
+        assert self.kept(join(*runs)) == {("gramacy1", seed): [2, 8, 9] for seed in (1, 2, 3)}
+
+    def test_a_value_that_is_not_finite_stays_to_be_told(self):
+        table = sparse(run("gramacy1", "bald", 1, [1.0, 2.0, np.nan, 4.0, 5.0]), 2)
+        assert self.kept(table)["gramacy1", 1] == [2, 4, 6]
+        assert model_rows(table, ["negative_mll"])["negative_mll"].isna().tolist() == [False, True, False]
+
+    def test_as_files_give_it_back(self, tmp_path):
+        table = sparse(run("gramacy1", "bald", 1, CURVE), 3)
+        table.to_csv(tmp_path / "table.csv", index=False)
+        table.to_parquet(tmp_path / "table.parquet", index=False)
+        expected = model_rows(table, ["negative_mll"])
+        for read in (pd.read_csv(tmp_path / "table.csv"), pd.read_parquet(tmp_path / "table.parquet")):
+            pd.testing.assert_frame_equal(model_rows(read, ["negative_mll"]), expected)
+
+
 def test_needs_one_finite_value():
     rows = model_rows(run("gramacy1", "bald", 1, [np.nan, np.inf, np.nan]), ["negative_mll", "rmse"])
     require_values(rows, "rmse")

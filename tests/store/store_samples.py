@@ -42,6 +42,7 @@ def make_record(iteration: int, seed: int = 1) -> dict[str, Any]:
         "iteration": iteration,
         "kind": "initial" if initial else "query",
         "num_observations": None if initial else iteration - 1,
+        "judged": None if initial else True,
         "x": [draw() * 1e-300, draw(), -0.0],
         "y": draw() * 1e17,
         "f": 5e-324,
