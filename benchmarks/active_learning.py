@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor
 
-from benchmarks.base import Benchmark
+from scorebo.benchmarks.base import Benchmark
 
 
 class Gramacy1(Benchmark):

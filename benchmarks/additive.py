@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.gp_samples import GPSample
-from benchmarks.optima import Optimum, maximise
+from scorebo.benchmarks.gp_samples import GPSample
+from scorebo.benchmarks.optima import Optimum, maximise
 from scorebo.errors import check_integer, check_number
 from scorebo.seeds import generator
 

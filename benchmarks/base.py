@@ -36,7 +36,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.checks import check_bounds, check_inputs, check_outputs
+from scorebo.benchmarks.checks import check_bounds, check_inputs, check_outputs
 from scorebo.errors import InputError, check_integer, check_number
 from scorebo.seeds import derive, generator
 

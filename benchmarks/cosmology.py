@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.outside.process import Solve
-from benchmarks.outside.task import OutsideTask
-from benchmarks.solvers import constants
+from scorebo.benchmarks.outside.process import Solve
+from scorebo.benchmarks.outside.task import OutsideTask
+from scorebo.benchmarks.solvers import constants
 from scorebo.data.check import required
 from scorebo.errors import check_integer
 

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.base import Benchmark
-from benchmarks.optima import Optimum, maximise, stored_optimum
+from scorebo.benchmarks.base import Benchmark
+from scorebo.benchmarks.optima import Optimum, maximise, stored_optimum
 from scorebo.errors import InputError, check_integer, check_number
 from scorebo.seeds import generator
 

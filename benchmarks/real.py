@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.outside.process import Solve
-from benchmarks.outside.task import OutsideTask
-from benchmarks.solvers import lasso, svm
+from scorebo.benchmarks.outside.process import Solve
+from scorebo.benchmarks.outside.task import OutsideTask
+from scorebo.benchmarks.solvers import lasso, svm
 from scorebo.data.check import required
 
 

@@ -12,8 +12,8 @@ import math
 
 from torch import Tensor
 
-from benchmarks.active_learning import Hartmann6
-from benchmarks.base import Benchmark
+from scorebo.benchmarks.active_learning import Hartmann6
+from scorebo.benchmarks.base import Benchmark
 
 
 class Ackley4In25(Benchmark):

@@ -13,8 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from benchmarks.active_learning import Branin, Hartmann6
-from benchmarks.base import Benchmark
+from scorebo.benchmarks.active_learning import Branin, Hartmann6
+from scorebo.benchmarks.base import Benchmark
 
 
 class _Rosenbrock(Benchmark):

@@ -1,7 +1,7 @@
 """Tuning of deep networks, by surrogates of real trainings; both suites are maximised on the unit box.
 
-A point is scaled to hyperparameters as the config says (`benchmarks.spaces`), so that a model sees a learning rate in
-its logarithm and every whole number with the same share of the box; `configuration` tells them in their own units.
+A point is scaled to hyperparameters as the config says (`scorebo.benchmarks.spaces`), so that a model sees the logarithm
+of a learning rate and gives every integer the same share of the box; `configuration` returns them in their own units.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks import spaces
-from benchmarks.outside.process import Solve
-from benchmarks.outside.task import OutsideTask
-from benchmarks.solvers import lcbench, pd1
+from scorebo.benchmarks import spaces
+from scorebo.benchmarks.outside.process import Solve
+from scorebo.benchmarks.outside.task import OutsideTask
+from scorebo.benchmarks.solvers import lcbench, pd1
 from scorebo.data.check import required
 from scorebo.data.sources import dataset
 from scorebo.errors import check_choice, check_integer

@@ -16,7 +16,7 @@ from scorebo.errors import InputError, check_choice, check_integer, check_number
 from scorebo.scales import apply_scale
 
 if TYPE_CHECKING:
-    from benchmarks.base import Benchmark
+    from scorebo.benchmarks.base import Benchmark
     from scorebo.gp import Surrogate
 
 GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment", "launcher")
@@ -185,7 +185,7 @@ def sampler_settings(mcmc: Mapping[str, Any]) -> dict[str, Any]:
 
 def load_benchmark(name: str, **overrides: Any) -> Benchmark:
     """The task of a benchmark config, e.g. `load_benchmark("gramacy1", noise_std=0.2)`."""
-    from benchmarks.base import Benchmark
+    from scorebo.benchmarks.base import Benchmark
 
     check_choice("benchmark", name, available("benchmark"))
     node = compose([f"benchmark={name}", "acquisition=random"]).benchmark

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.base import Benchmark
 from scorebo import metrics
 from scorebo.acquisition import Context, build_strategy
+from scorebo.benchmarks.base import Benchmark
 from scorebo.box import unit_box
 from scorebo.config import instantiate, load_model, sampler_settings
 from scorebo.errors import EvaluationError, InputError, TaskError, describe_point, reason_of

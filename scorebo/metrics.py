@@ -18,7 +18,7 @@ from scorebo.scaling import Scaling
 from scorebo.seeds import derive
 
 if TYPE_CHECKING:
-    from benchmarks.base import Benchmark
+    from scorebo.benchmarks.base import Benchmark
 
 logger = logging.getLogger(__name__)
 

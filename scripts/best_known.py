@@ -14,8 +14,8 @@ import json
 import torch
 from torch import Tensor
 
-from benchmarks.base import Benchmark
-from benchmarks.best import TABLE, best_known
+from scorebo.benchmarks.base import Benchmark
+from scorebo.benchmarks.best import TABLE, best_known
 from scorebo.config import load_benchmark
 from scorebo.seeds import generator
 from scorebo.store.atomic import write_atomically

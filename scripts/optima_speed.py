@@ -29,7 +29,7 @@ from botorch.models.deterministic import GenericDeterministicModel
 from botorch.utils.sampling import optimize_posterior_samples
 from torch import Tensor
 
-from benchmarks.base import Benchmark
+from scorebo.benchmarks.base import Benchmark
 from scorebo.box import unit_box
 from scorebo.config import instantiate
 from scorebo.gp import FullyBayesianGP

@@ -22,8 +22,8 @@ limit_threads(1)
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-from benchmarks.active_learning import Hartmann6  # noqa: E402
 from scorebo.acquisition import SCoreBO, maximize  # noqa: E402
+from scorebo.benchmarks.active_learning import Hartmann6  # noqa: E402
 from scorebo.box import unit_box  # noqa: E402
 from scorebo.inference import fit_gp  # noqa: E402
 from scorebo.optima import sample_optima  # noqa: E402

@@ -23,7 +23,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import pandas as pd  # noqa: E402
 
-from benchmarks.sparse import Ackley4In25  # noqa: E402
+from scorebo.benchmarks.sparse import Ackley4In25  # noqa: E402
 from scorebo.config import as_dict, compose  # noqa: E402
 from scorebo.loop import execute  # noqa: E402
 from scorebo.report.style import label, method_styles  # noqa: E402

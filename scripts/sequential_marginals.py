@@ -26,7 +26,7 @@ limit_threads(1)
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-from benchmarks.base import Benchmark  # noqa: E402
+from scorebo.benchmarks.base import Benchmark  # noqa: E402
 from scorebo.config import as_dict, compose, instantiate, load_model  # noqa: E402
 from scorebo.gp import LogDensity, Surrogate  # noqa: E402
 from scorebo.inference import Carry, fit_gp, nuts, posterior  # noqa: E402

@@ -9,8 +9,8 @@ import argparse
 import json
 import sys
 
-from benchmarks.gp_samples import GPSample
-from benchmarks.optima import DATA
+from scorebo.benchmarks.gp_samples import GPSample
+from scorebo.benchmarks.optima import DATA
 from scorebo.config import load_benchmark
 from scorebo.store.atomic import write_atomically
 

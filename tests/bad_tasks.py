@@ -9,8 +9,8 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.active_learning import Gramacy1
-from benchmarks.base import Benchmark
+from scorebo.benchmarks.active_learning import Gramacy1
+from scorebo.benchmarks.base import Benchmark
 
 
 class _OneDimensional(Benchmark):

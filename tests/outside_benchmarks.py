@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.outside.task import OutsideTask
+from scorebo.benchmarks.outside.task import OutsideTask
 from tests import outside_tasks
 
 

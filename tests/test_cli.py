@@ -73,7 +73,7 @@ class TestRun:
                 """
                 import os
                 import torch
-                from benchmarks.active_learning import Gramacy1
+                from scorebo.benchmarks.active_learning import Gramacy1
                 from threadpoolctl import threadpool_info
 
                 class Reporting(Gramacy1):
@@ -98,7 +98,7 @@ class TestOwnClasses:
         (folder / "my_package.py").write_text(
             textwrap.dedent(
                 """
-                from benchmarks.base import Benchmark
+                from scorebo.benchmarks.base import Benchmark
                 from botorch.acquisition import AcquisitionFunction
                 from botorch.utils.transforms import t_batch_mode_transform
 
@@ -253,7 +253,7 @@ def test_help_shows_examples(command, capsys):
         ([*RUN, "model=true", "model.lengthscale=[0.1]", "model.outputscale=[1,2]"], "outputscale"),
         ([*RUN, "+model.standardize=maybe"], "standardize of model 'al_lognormal' must be true or false"),
         ([*RUN, "model._target_=builtins.dict"], "is not a scorebo.gp.surrogate.Surrogate"),
-        ([*RUN, "benchmark._target_=builtins.dict"], "is not a benchmarks.base.Benchmark"),
+        ([*RUN, "benchmark._target_=builtins.dict"], "is not a scorebo.benchmarks.base.Benchmark"),
         ([*RUN, "acquisition._target_=builtins.dict"], "acquisition 'sal_hr'"),
         ([*RUN, "benchmark.initial=1"], "initial of task 'gramacy1'"),
         ([*RUN, "benchmark.total=1"], "total of task 'gramacy1'"),

@@ -105,7 +105,7 @@ def test_config_dir_that_is_not_there(tmp_path):
 def test_mistakes_beside_users_own_configs(tmp_path):
     (tmp_path / "benchmark").mkdir()
     path = tmp_path / "benchmark" / "mine.yaml"
-    path.write_text("_target_: benchmarks.active_learning.Gramacy1\nnoise_std: 0.1\ninitial: 2\ntotal: 5\n")
+    path.write_text("_target_: scorebo.benchmarks.active_learning.Gramacy1\nnoise_std: 0.1\ninitial: 2\ntotal: 5\n")
     with pytest.raises(InputError, match="Unknown setting in 'benchmark' 'totl'"):
         compose(["benchmark=mine", "acquisition=random", "benchmark.totl=7"], tmp_path)
     path.write_text("total: [1\n")

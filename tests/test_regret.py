@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import scorebo
-from benchmarks import Benchmark
+from scorebo.benchmarks import Benchmark
 from scorebo.errors import EvaluationError
 from scorebo.gp import FullyBayesianGP
 from scorebo.regret import observed_metrics, optimisation_metrics

@@ -35,12 +35,12 @@ def test_wheel_runs_in_an_empty_folder(tmp_path):
         names = archive.namelist()
         archive.extractall(site)
     assert "scorebo/configs/config.yaml" in names
-    assert "benchmarks/active_learning.py" in names
-    assert "benchmarks/data/gp8_optima.json" in names
-    assert not [name for name in names if name.startswith(("tests", "scripts", "results"))]
+    assert "scorebo/benchmarks/active_learning.py" in names
+    assert "scorebo/benchmarks/data/gp8_optima.json" in names
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {"scorebo"}  # no other top-level package
 
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"PYTHONPATH": str(site)}
-    where = "import scorebo, benchmarks; print(scorebo.__file__, benchmarks.__file__)"
+    where = "import scorebo, scorebo.benchmarks; print(scorebo.__file__, scorebo.benchmarks.__file__)"
     for code in (where,):
         done = subprocess.run([sys.executable, "-c", code], cwd=work, env=environment, capture_output=True, text=True)
         assert done.stdout.count(str(site)) == 2, done.stdout + done.stderr

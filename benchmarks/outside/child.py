@@ -1,4 +1,4 @@
-"""The child's side: `python -m benchmarks.outside.child DESCRIPTOR`, started by `benchmarks.outside.process`.
+"""The child's side: `python -m scorebo.benchmarks.outside.child DESCRIPTOR`, started by `outside.process`.
 
 It is sent the function that makes the solver, its arguments and the memory limit, then points `n x D`; each is answered
 with `(kind, content)`: "ready", "values" with `n` numbers, "input" with the text of an `InputError`, or "error" with

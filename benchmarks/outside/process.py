@@ -79,7 +79,7 @@ class _Child:
         modules = os.pathsep.join(path or os.getcwd() for path in sys.path)
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "benchmarks.outside.child", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "scorebo.benchmarks.outside.child", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self.errors,

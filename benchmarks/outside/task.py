@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from benchmarks.base import Benchmark
-from benchmarks.best import best_known
-from benchmarks.outside.process import Solve, Solver, SolverError
+from scorebo.benchmarks.base import Benchmark
+from scorebo.benchmarks.best import best_known
+from scorebo.benchmarks.outside.process import Solve, Solver, SolverError
 from scorebo.errors import InputError, check_number
 
 logger = logging.getLogger(__name__)

@@ -1,1 +1,1 @@
-"""What runs in the child processes of `benchmarks.outside`: functions that read data and return a function."""
+"""What runs in the child processes of `scorebo.benchmarks.outside`: functions that read data and return a function."""

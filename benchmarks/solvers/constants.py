@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.solvers.boltzmann import Universe, check_version, universe
-from benchmarks.solvers.galaxies import Likelihood
-from benchmarks.solvers.reading import Array
+from scorebo.benchmarks.solvers.boltzmann import Universe, check_version, universe
+from scorebo.benchmarks.solvers.galaxies import Likelihood
+from scorebo.benchmarks.solvers.reading import Array
 
 # The model in which the halofit corrections of the galaxies were made: h, Ω_b, Ω_m, n_s and A_s.
 H, OMEGA_B, OMEGA_M, SPECTRAL_INDEX, AMPLITUDE = 0.701, 0.0462, 0.2792, 0.96, 2.2e-9

@@ -15,9 +15,9 @@ from scipy.integrate import quad
 from scipy.interpolate import CubicSpline, LSQUnivariateSpline
 from scipy.special import erf, logsumexp
 
-from benchmarks.solvers import halofit
-from benchmarks.solvers.boltzmann import EFFECTIVE_REDSHIFT, K, Universe
-from benchmarks.solvers.reading import Array, read
+from scorebo.benchmarks.solvers import halofit
+from scorebo.benchmarks.solvers.boltzmann import EFFECTIVE_REDSHIFT, K, Universe
+from scorebo.benchmarks.solvers.reading import Array, read
 from scorebo.errors import InputError
 
 POINTS, BANDS = 45, 250

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.solvers.reading import Array, check, read
+from scorebo.benchmarks.solvers.reading import Array, check, read
 from scorebo.errors import InputError
 
 ROWS, FEATURES = 2000, 180

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.spaces import Parameter, decode
+from scorebo.benchmarks.spaces import Parameter, decode
 from scorebo.errors import InputError
 
 Array = np.ndarray

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from benchmarks.spaces import Parameter, decode
+from scorebo.benchmarks.spaces import Parameter, decode
 from scorebo.errors import InputError
 
 Array = np.ndarray

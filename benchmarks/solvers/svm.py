@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.solvers.reading import Array, minmax, read
+from scorebo.benchmarks.solvers.reading import Array, minmax, read
 from scorebo.errors import InputError
 
 ROWS, FEATURES = 53_500, 385  # patientId among the features

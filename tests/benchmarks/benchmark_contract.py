@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from scipy.optimize import minimize
 from scipy.stats import kstest
 
-from benchmarks import Benchmark
+from scorebo.benchmarks import Benchmark
 from scorebo.errors import InputError
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "benchmark"

@@ -7,8 +7,8 @@ import pytest
 import torch
 from benchmark_contract import BenchmarkContract, uniform
 
-from benchmarks.best import best_known
-from benchmarks.outside.task import OutsideTask
+from scorebo.benchmarks.best import best_known
+from scorebo.benchmarks.outside.task import OutsideTask
 from scorebo.config import as_dict, compose, load_benchmark
 from scorebo.errors import InputError
 from scorebo.loop import execute

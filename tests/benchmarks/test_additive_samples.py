@@ -8,8 +8,8 @@ import torch
 from benchmark_contract import BenchmarkContract, uniform
 
 import scorebo
-from benchmarks import additive, gp_samples
-from benchmarks.optima import Optimum
+from scorebo.benchmarks import additive, gp_samples
+from scorebo.benchmarks.optima import Optimum
 from scorebo.config import compose, load_model
 from scorebo.errors import InputError
 from scorebo.gp import RBF

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import Benchmark
+from scorebo.benchmarks import Benchmark
 from scorebo.errors import InputError
 
 OPTIONS = {"name": "sphere", "noise_std": 0.1, "initial": 3, "total": 10}

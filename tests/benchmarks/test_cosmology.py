@@ -8,9 +8,9 @@ import torch
 from benchmark_contract import uniform
 from real_contract import RealTask
 
-from benchmarks.solvers import galaxies, halofit
-from benchmarks.solvers.boltzmann import REDSHIFTS, K, check_version, interpolated, universe
-from benchmarks.solvers.constants import fiducial, sdss
+from scorebo.benchmarks.solvers import galaxies, halofit
+from scorebo.benchmarks.solvers.boltzmann import REDSHIFTS, K, check_version, interpolated, universe
+from scorebo.benchmarks.solvers.constants import fiducial, sdss
 from scorebo.errors import InputError
 from tests import real_data
 

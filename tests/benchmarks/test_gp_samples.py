@@ -13,8 +13,8 @@ from scipy.optimize import minimize
 from scipy.stats import kstest
 
 import scorebo
-from benchmarks import gp_samples, optima
-from benchmarks.gp_samples import GPSample
+from scorebo.benchmarks import gp_samples, optima
+from scorebo.benchmarks.gp_samples import GPSample
 from scorebo.config import compose, load_model
 from scorebo.errors import InputError
 from scorebo.gp.kernels import Matern52

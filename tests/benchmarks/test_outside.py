@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.outside import process
-from benchmarks.outside.process import Solver, SolverError
-from benchmarks.outside.task import OutsideTask
+from scorebo.benchmarks.outside import process
+from scorebo.benchmarks.outside.process import Solver, SolverError
+from scorebo.benchmarks.outside.task import OutsideTask
 from scorebo.cli import main
 from scorebo.errors import InputError, TaskError
 from tests import outside_tasks
@@ -114,7 +114,7 @@ class TestSolver:
     def test_a_child_ends_with_its_parent_though_it_is_at_work(self, tmp_path):
         code = (
             "import threading, time, os, numpy as np\n"
-            "from benchmarks.outside.process import Solver\n"
+            "from scorebo.benchmarks.outside.process import Solver\n"
             "from tests import outside_tasks\n"
             "s = Solver(outside_tasks.make, {'fault': 'hang'}, time_limit=30.0, memory_limit_mb=2048.0)\n"
             "s(np.zeros((1, 2)))\n"

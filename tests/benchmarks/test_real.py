@@ -11,7 +11,7 @@ from sklearn.linear_model import Lasso
 from sklearn.model_selection import KFold, train_test_split
 from sklearn.svm import SVR
 
-from benchmarks.solvers import lasso, svm
+from scorebo.benchmarks.solvers import lasso, svm
 from scorebo.cli import main
 from scorebo.errors import InputError
 from tests import real_data

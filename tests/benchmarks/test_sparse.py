@@ -7,7 +7,7 @@ from botorch.test_functions import Ackley as BotorchAckley
 from test_synthetic import hartmann, value
 
 import scorebo
-from benchmarks.active_learning import Hartmann6
+from scorebo.benchmarks.active_learning import Hartmann6
 from scorebo.config import compose
 
 

@@ -8,7 +8,7 @@ from botorch.test_functions import Branin as BotorchBranin
 from botorch.test_functions import Hartmann as BotorchHartmann
 from botorch.test_functions import Rosenbrock as BotorchRosenbrock
 
-from benchmarks import active_learning, synthetic
+from scorebo.benchmarks import active_learning, synthetic
 from scorebo.config import compose
 
 

@@ -7,7 +7,7 @@ import torch
 from benchmark_contract import uniform
 from real_contract import RealTask, check_best_known, two_iterations
 
-from benchmarks.spaces import Parameter, decode, parameters
+from scorebo.benchmarks.spaces import Parameter, decode, parameters
 from scorebo.config import load_benchmark
 from scorebo.errors import InputError
 
@@ -146,7 +146,7 @@ class TestPD1CIFAR100(PD1Task):
     name = "pd1_cifar100"
 
     def test_bad_files_are_explained(self, tmp_path, monkeypatch):
-        from benchmarks.solvers import pd1
+        from scorebo.benchmarks.solvers import pd1
 
         space = parameters({name: {"lower": 0.0, "upper": 1.0} for name in NAMES})
         file = tmp_path / "model.json"
@@ -174,7 +174,7 @@ class TestPD1CIFAR100(PD1Task):
 
     def test_columns_are_found_by_name(self, tmp_path):
         """A model that has its columns in another order is the same function."""
-        from benchmarks.solvers import pd1
+        from scorebo.benchmarks.solvers import pd1
 
         space = parameters({name: {"lower": 0.0, "upper": 1.0} for name in NAMES})
         model = train(tmp_path / "model.json", columns=("epoch", *reversed(NAMES)))
@@ -271,7 +271,7 @@ class TestLCBench(RealTask):
         assert all(isinstance(whole[name], int) for name in ("batch_size", "num_layers", "max_units"))
 
     def test_bad_files_and_tasks_are_explained(self, task, data, tmp_path):
-        from benchmarks.solvers import lcbench
+        from scorebo.benchmarks.solvers import lcbench
 
         good = {"model": str(data / "lcbench" / "model.onnx"), "encoding": str(data / "lcbench" / "encoding.json")}
         good |= {"task_id": "3945", "space": task.space, "epoch": 52}
