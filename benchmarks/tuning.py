@@ -1,7 +1,7 @@
 """Tuning of deep networks, by surrogates of real trainings; both suites are maximised on the unit box.
 
-A point is scaled to hyperparameters as the config says (`scorebo.benchmarks.spaces`), so that a model sees the logarithm
-of a learning rate and gives every integer the same share of the box; `configuration` returns them in their own units.
+A point is scaled to hyperparameters as the config says (`scorebo.benchmarks.spaces`): a model sees the logarithm
+of a learning rate, and every integer has the same share of the box; `configuration` returns their own units.
 """
 
 from __future__ import annotations
