@@ -299,17 +299,19 @@ def _explain(error: Exception, overrides: Sequence[str], config_dir: Path | None
 @contextmanager
 def _hydra() -> Iterator[None]:
     """Hydra on the project's configs, whatever Hydra state the caller has; it is given back afterwards."""
-    from hydra import initialize_config_dir
+    from hydra import initialize_config_dir, version
     from hydra.core.global_hydra import GlobalHydra
-    from hydra.core.singleton import Singleton
+    from packaging.version import Version
 
-    state = Singleton.get_state()
+    caller, base = GlobalHydra.instance().hydra, version.getbase()
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(config_root()), version_base="1.3"):
             yield
     finally:
-        Singleton.set_state(state)
+        GlobalHydra.instance().hydra = caller
+        if isinstance(base, Version):  # unless the caller never set one
+            version.setbase(str(base))
 
 
 def as_dict(node: DictConfig | ListConfig) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from importlib import metadata
 
 # A point of more coordinates than the first buries the message it is in, and is told by as many as the second.
 SHOWN, FEW = 12, 4
@@ -24,6 +25,15 @@ class EvaluationError(InputError):
         super().__init__(message)
         self.x = list(x)
         self.reason = reason
+
+
+def missing_interface(package: str, works: str, what: str) -> InputError:
+    """The error for a release of `package` without the private interface `what`; those in `works` have it."""
+    try:
+        found = f"{package} {metadata.version(package)}"
+    except metadata.PackageNotFoundError:
+        found = f"{package} (not installed)"
+    return InputError(f"{found} lacks a private interface that scorebo uses: {what}. Install {package}{works}.")
 
 
 def describe_point(x: Sequence[float]) -> str:
