@@ -33,8 +33,8 @@ _INTERFACE: dict[str, tuple[str, ...]] = {
     "PyStorage.arrow": (),
     "PySampler.from_pymc": _SAMPLER,
 }
-# `from_pymc` takes these as well from 0.16.9 on: a callback that reports progress, which may be None.
-_CALLBACK = {"extra_callback": None, "extra_callback_rate": None}
+# `from_pymc` takes these as well from 0.16.9 on: a callback, here none, and its rate in milliseconds.
+_CALLBACK = {"extra_callback": None, "extra_callback_rate": 500}
 
 
 @functools.cache

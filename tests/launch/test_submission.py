@@ -147,6 +147,12 @@ def test_batch_script_has_what_was_asked_for(tmp_path):
     assert script.index("export OMP_NUM_THREADS=4") < script.index("module load x") < script.index("srun")
 
 
+def test_a_submitit_that_writes_scripts_another_way_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("submitit.slurm.slurm._make_sbatch_string", lambda command, folder: "")
+    with pytest.raises(InputError, match=r"lacks .*_make_sbatch_string.*Install submitit>=1\.5\.2"):
+        slurm.batch_script(tmp_path / "sweep-1", 4, SlurmSettings(), 30)
+
+
 def test_help_of_the_commands(capsys):
     for command in ("sweep", "status", "cancel", "retry"):
         with pytest.raises(SystemExit) as stop:
