@@ -154,7 +154,8 @@ def check_data(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
 def _warn_about_scale(X: Tensor, Y: Tensor, surrogate: Surrogate) -> None:
     problems = []
     least, most = float(X.min()), float(X.max())
-    if least < -OUTSIDE_BOX or most > 1.0 + OUTSIDE_BOX:
+    # Of warped inputs the density refuses those outside.
+    if surrogate.concentration is None and (least < -OUTSIDE_BOX or most > 1.0 + OUTSIDE_BOX):
         problems.append(
             f"Inputs range from {least:.4g} to {most:.4g}, not within the unit box: scale them, for example by "
             "(X - lower) / (upper - lower)."
