@@ -167,7 +167,7 @@ def _warn_about_scale(X: Tensor, Y: Tensor, surrogate: Surrogate) -> None:
             "(Y - Y.mean()) / Y.std()."
         )
     if problems:
-        problems.append(f"The priors of model '{surrogate.name}' are chosen for data on that scale.")
+        problems.append(f"The priors of model '{surrogate.name}' are chosen for scaled data.")
         warnings.warn(" ".join(problems), InputDataWarning, stacklevel=3)
 
 
