@@ -14,9 +14,9 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from scorebo.acquisition import Context, MixtureMean, build_strategy, maximize
-from scorebo.box import check_bounds, unit_box
+from scorebo.box import Bounds, check_bounds, unit_box
 from scorebo.config import as_dict, compose, load_model, sampler_settings
-from scorebo.errors import InputError, check_integer
+from scorebo.errors import InputError, check_choice, check_integer, check_tensor, reason_of
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry, fit_gp
 from scorebo.scaling import Scaling
@@ -24,6 +24,7 @@ from scorebo.seeds import derive
 from scorebo.store import write_atomically
 
 FORMAT = 1
+OPTIONS = ("file", "initial", "maximize", "settings")
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class Optimizer:
     for), so that an optimiser read back from its file goes on exactly as it would have.
 
     Args:
-        bounds: `2 x D`, lower and upper corner of the box.
+        bounds: `scorebo.Box(lower=…, upper=…)`, D pairs (lower, upper), or the two corners `2 x D`. A `2 x 2` tensor
+            holds corners; other 2 x 2 numbers that could be either are refused.
         acquisition: name of an acquisition config.
         seed: of everything random.
         maximize: whether larger values are better.
@@ -63,7 +65,7 @@ class Optimizer:
 
     def __init__(
         self,
-        bounds: Tensor | Sequence[Sequence[float]],
+        bounds: Bounds | None = None,
         acquisition: str = "scorebo_hr",
         *,
         seed: int = 0,
@@ -73,6 +75,10 @@ class Optimizer:
         settings: Sequence[str] = (),
     ) -> None:
         self.bounds = check_bounds(bounds)
+        if not isinstance(maximize, bool):
+            raise InputError(f"maximize must be True or False, got {maximize!r}.")
+        if isinstance(settings, str):
+            raise InputError(f"settings must be a list, got {settings!r}: use settings=[{settings!r}].")
         self.maximize = maximize
         self.seed = check_integer("seed", seed, 0)
         self.initial = check_integer("initial", self.dim + 1 if initial is None else initial, 2)
@@ -98,8 +104,13 @@ class Optimizer:
         """Number of inputs D."""
         return self.bounds.shape[1]
 
-    def ask(self) -> Tensor:
-        """The point to observe next, `D`; the same until a value is told."""
+    def ask(self, q: int = 1) -> Tensor:
+        """The point to observe next, `D`; the same until a value is told. Only q = 1, one point, is supported."""
+        if q != 1:
+            raise InputError(
+                f"ask proposes one point at a time, got q={q!r}: several points at once are not supported yet. "
+                "Call ask(), evaluate the function there, call tell(x, y), and ask again."
+            )
         number = len(self.values) + 1
         if number <= self.initial:
             engine = SobolEngine(self.dim, scramble=True, seed=derive("own function", self.seed, "design"))
@@ -120,11 +131,11 @@ class Optimizer:
 
     def tell(self, x: Tensor | Sequence[float], y: float) -> None:
         """Add an observation; any point of the box will do, asked for or not."""
-        point = torch.as_tensor(x, dtype=torch.float64).reshape(-1)
+        point = check_tensor("x", x).reshape(-1)
         inside = point.shape == (self.dim,) and bool(((point >= self.bounds[0]) & (point <= self.bounds[1])).all())
         if not inside:
             raise InputError(f"x must be a point of {self.dim} coordinates in the box, got {point.tolist()}.")
-        value = float(y)
+        value = _number(y)
         if not math.isfinite(value):
             self.fail(point, f"the value is {value}")
             raise InputError(
@@ -200,7 +211,7 @@ class Optimizer:
 
 def optimize(
     function: Callable[[Tensor], float],
-    bounds: Tensor | Sequence[Sequence[float]],
+    bounds: Bounds | None = None,
     acquisition: str = "scorebo_hr",
     budget: int = 50,
     seed: int = 0,
@@ -211,7 +222,7 @@ def optimize(
 
     Args:
         function: a point `D` (float64 tensor) -> a number; it may be noisy.
-        bounds: `2 x D`.
+        bounds: `scorebo.Box(lower=…, upper=…)`, or another form that `Optimizer` takes.
         acquisition: name of an acquisition config.
         budget: number of evaluations in all, those of a file that is read back included.
         seed: of everything random.
@@ -222,17 +233,26 @@ def optimize(
         InputError: the function raised, or returned no finite number; with a `file` the same call goes on from there.
     """
     check_integer("budget", budget, 2)
+    for name in options:
+        check_choice("option of optimize", name, OPTIONS)
     optimizer = Optimizer(bounds, acquisition, seed=seed, **options)
     while len(optimizer.values) < budget:
         x = optimizer.ask()
         try:
-            y = float(function(x.clone()))
+            y = _number(function(x.clone()))
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
+            reason = reason_of(error).rstrip(".")
             optimizer.fail(x, reason)
             kept = "" if optimizer.file is None else f" {len(optimizer.values)} observations are in {optimizer.file}."
-            raise InputError(f"The function raised at {x.tolist()}: {reason}.{kept}") from error
+            raise InputError(f"The function failed at {x.tolist()}: {reason}.{kept}") from error
         optimizer.tell(x, y)
         if callback is not None:
             callback(x, y, len(optimizer.values))
     return optimizer.result()
+
+
+def _number(y: Any) -> float:
+    value = check_tensor("The value", y, "one number")
+    if value.numel() != 1:
+        raise InputError(f"The value must be one number, got shape {tuple(value.shape)}.")
+    return value.item()

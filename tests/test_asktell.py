@@ -80,6 +80,26 @@ def test_ask_is_stable_and_tell_takes_any_point():
     assert optimizer.result().best_x.tolist() == [0.5, 0.25]
 
 
+def test_an_acquisition_for_active_learning_can_be_used():
+    result = scorebo.optimize(bowl, BOX, "sal_hr", budget=5, seed=1, settings=FAST)
+    assert result.best_y == float(result.y.max())
+    assert result.recommended_x.shape == (2,)
+
+
+@pytest.mark.parametrize("kind", [lambda x: x.float(), lambda x: x.numpy(), lambda x: x.clone().requires_grad_()])
+def test_points_and_values_of_any_kind(kind):
+    optimizer = scorebo.Optimizer(BOX, seed=3)
+    x = torch.tensor([0.5, 0.25], dtype=torch.float64)
+    optimizer.tell(kind(x), kind(torch.tensor([0.125])))
+    assert (optimizer.points, optimizer.values) == ([[0.5, 0.25]], [0.125])
+
+
+def test_a_value_with_a_gradient():
+    weights = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    seen = scorebo.optimize(lambda x: (weights * x).sum(), BOX, "random", budget=4, seed=1).y
+    assert torch.equal(seen, scorebo.optimize(lambda x: float(x.sum()), BOX, "random", budget=4, seed=1).y)
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_value_that_is_no_number_is_noted_as_failed(tmp_path, bad):
     optimizer = scorebo.Optimizer(BOX, file=tmp_path / "state.json", settings=FAST)
@@ -97,7 +117,19 @@ def test_value_that_is_no_number_is_noted_as_failed(tmp_path, bad):
         (lambda: scorebo.Optimizer(BOX, "scorebo"), "Unknown acquisition 'scorebo'. Did you mean"),
         (lambda: scorebo.Optimizer(BOX, seed=-1), "seed must be"),
         (lambda: scorebo.Optimizer(BOX, initial=1), "initial must be"),
+        (lambda: scorebo.Optimizer(BOX, maximize="no"), "maximize must be True or False"),
+        (lambda: scorebo.Optimizer(BOX, settings="mcmc.warmup=20"), r"settings=\['mcmc.warmup=20'\]"),
+        (lambda: scorebo.optimize(bowl), r"bounds must be scorebo\.Box"),
+        (lambda: scorebo.Optimizer(), r"bounds must be scorebo\.Box"),
+        (lambda: scorebo.optimize(BOX, bowl), r"bounds must be scorebo\.Box.*got <function"),
         (lambda: scorebo.optimize(bowl, BOX, budget=1), "budget must be"),
+        (lambda: scorebo.optimize(bowl, BOX, n_iter=8), "Unknown option of optimize 'n_iter'. Allowed: file"),
+        (lambda: scorebo.optimize(lambda x: None, BOX), r"failed at .*: The value must be one number, got None\.$"),
+        (lambda: scorebo.optimize(lambda x: x, BOX), r"failed at .*: The value must be one number, got shape \(2,\)"),
+        (lambda: scorebo.Optimizer(BOX).ask(2), r"one point at a time, got q=2.*Call ask\(\), .* tell\(x, y\)"),
+        (lambda: scorebo.Optimizer(BOX).tell([0.5, 0.5], None), "The value must be one number, got None"),
+        (lambda: scorebo.Optimizer(BOX).tell([0.5, 0.5], [1.0, 2.0]), "The value must be one number, got shape"),
+        (lambda: scorebo.Optimizer(BOX).tell("here", 1.0), "x must be a tensor"),
         (
             lambda: scorebo.Optimizer(BOX, settings=["model=additive", "model.partitions.max_groups=3"]),
             "at most the number of inputs, 2; got 3",
