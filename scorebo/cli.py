@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -75,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.overrides += rest
     options.given = ["scorebo", *(sys.argv[1:] if arguments is None else arguments)]
     logging.basicConfig(level=logging.WARNING, format="scorebo: %(message)s", stream=sys.stderr)
+    # linear_operator compiles with what torch has deprecated since; nothing a user could do about it.
+    warnings.filterwarnings("ignore", message=r"`torch\.jit\.", category=FutureWarning)
     # Hydra logs what it also raises; it is reported once, below.
     logging.getLogger("hydra").setLevel(logging.CRITICAL)
     try:
