@@ -23,6 +23,7 @@ from scorebo.config import instantiate, load_model, sampler_settings
 from scorebo.errors import EvaluationError, InputError, TaskError, describe_point, reason_of
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry, fit_gp
+from scorebo.processor import processor_seconds
 from scorebo.regret import OptimisationMetrics, observed_metrics, optimisation_metrics
 from scorebo.scaling import Scaling
 from scorebo.seeds import derive
@@ -31,6 +32,7 @@ from scorebo.store import RunStore
 logger = logging.getLogger(__name__)
 
 Record = dict[str, Any]
+Seconds = dict[str, dict[str, float]]
 
 
 class Run:
@@ -72,14 +74,12 @@ class Run:
         return self._step(iteration, before, self.judges(iteration) if judge is None else judge)
 
     def _initial(self, iteration: int) -> Record:
-        seconds: dict[str, float] = {}
+        seconds = _no_seconds()
         observed = self._observe(self.design[iteration - 1], iteration, seconds)
-        return {"iteration": iteration, "kind": "initial", "num_observations": None, **observed, **_NO_MODEL} | {
-            "seconds": seconds
-        }
+        return {"iteration": iteration, "kind": "initial", "num_observations": None, **observed, **_NO_MODEL} | seconds
 
     def _step(self, iteration: int, before: list[Record], judge: bool) -> Record:
-        seconds: dict[str, float] = {}
+        seconds = _no_seconds()
         X, y, f = (torch.tensor([record[name] for record in before], dtype=torch.float64) for name in ("x", "y", "f"))
         with _timed(seconds, "fit"):
             model, scaling = self.fit(iteration, X, y)
@@ -129,7 +129,7 @@ class Run:
             "output_std": scaling.output_std,
             "output_power": scaling.output_power,
             "output_sign": scaling.sign,
-            "seconds": seconds,
+            **seconds,
         }
 
     def fit(self, iteration: int, X: Tensor, y: Tensor) -> tuple[FullyBayesianGP, Scaling]:
@@ -151,7 +151,7 @@ class Run:
         )
         return model, scaling
 
-    def _observe(self, x: Tensor, iteration: int, seconds: dict[str, float]) -> Record:
+    def _observe(self, x: Tensor, iteration: int, seconds: Seconds) -> Record:
         point = x.tolist()
         try:
             with _timed(seconds, "evaluate"):
@@ -242,9 +242,15 @@ def execute(
     return records[-1]
 
 
+def _no_seconds() -> Seconds:
+    return {"seconds": {}, "cpu_seconds": {}}
+
+
 @contextmanager
-def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
-    """Note the wall time of the block as that of `phase`."""
-    began = time.perf_counter()
+def _timed(seconds: Seconds, phase: str) -> Iterator[None]:
+    """Note wall and processor time of the block, that of child processes included, as those of `phase`."""
+    began, cpu_began = time.perf_counter(), processor_seconds()
     yield
-    seconds[phase] = time.perf_counter() - began
+    # Time of a child is counted in ticks, and may be less by one once the child has ended.
+    seconds["cpu_seconds"][phase] = max(0.0, processor_seconds() - cpu_began)
+    seconds["seconds"][phase] = time.perf_counter() - began

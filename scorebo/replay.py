@@ -133,8 +133,12 @@ def differences_between(stored: Mapping[str, Any], now: Mapping[str, Any]) -> li
     return [
         f"{path}: {left.get(path, 'nothing')} stored, {right.get(path, 'nothing')} now"
         for path in [*left, *(path for path in right if path not in left)]
-        if repr(left.get(path)) != repr(right.get(path)) and path.split(".")[0] != "seconds" and path != "mcmc.seconds"
+        if repr(left.get(path)) != repr(right.get(path)) and not _is_timing(path)
     ]
+
+
+def _is_timing(path: str) -> bool:
+    return path.partition(".")[0] in ("seconds", "cpu_seconds") or path == "mcmc.seconds"
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:

@@ -11,6 +11,7 @@ import torch
 
 from scorebo.benchmarks.active_learning import Gramacy1
 from scorebo.benchmarks.base import Benchmark
+from scorebo.errors import check_integer
 
 
 class _OneDimensional(Benchmark):
@@ -25,6 +26,18 @@ class ReturnsNaN(_OneDimensional):
 class ReturnsWrongShape(_OneDimensional):
     def evaluate_true(self, X):
         return X
+
+
+class Raises(_OneDimensional):
+    def evaluate_true(self, X):
+        raise RuntimeError("the machine is on fire")
+
+
+class CallsUs(_OneDimensional):
+    """Raises an error of ours, from a function of ours that it calls."""
+
+    def evaluate_true(self, X):
+        check_integer("budget", -1, 0)
 
 
 class Constant(_OneDimensional):

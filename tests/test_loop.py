@@ -113,7 +113,8 @@ class TestRecords:
 
     def test_phases_and_diagnostics_are_kept(self, finished):
         record = finished[1][3]
-        assert set(record["seconds"]) == {"fit", "metrics", "acquisition", "evaluate"}
+        assert set(record["seconds"]) == {"fit", "metrics", "acquisition", "evaluate"} == set(record["cpu_seconds"])
+        assert 0.0 < record["cpu_seconds"]["fit"] < 10 * record["seconds"]["fit"]
         expected = {
             "divergences",
             "step_size",

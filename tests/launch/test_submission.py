@@ -161,6 +161,29 @@ def test_help_of_the_commands(capsys):
         assert f"examples:\n  scorebo {command}" in capsys.readouterr().out
 
 
+def test_retry_takes_the_runs_it_is_told_to(tmp_path, monkeypatch, capsys):
+    """A run that was cancelled is not submitted with those that failed."""
+    started = []
+    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: started.append([run.seed for run in sweep.runs]))
+    sweep = Sweep.create(sweep_of(tmp_path, range(1, 4)), [])
+    outcomes.note(sweep, sweep.runs[0], outcomes.FAILED, reason="the machine is on fire")
+    outcomes.note(sweep, sweep.runs[1], outcomes.CANCELLED, reason="sweep-1 was cancelled")
+    sweep.cancel()
+    assert main(["retry", "--results", str(tmp_path)]) == 2
+    assert "--failed (failed and lost ones), --cancelled, or both" in capsys.readouterr().err
+    assert main(["retry", "--failed", "--results", str(tmp_path)]) == 0
+    assert started == [[1]]
+    assert main(["retry", "--cancelled", "--results", str(tmp_path)]) == 0
+    assert started == [[1], [2, 3]]
+
+
+def test_retry_of_what_failed_says_what_was_cancelled(tmp_path, capsys):
+    sweep = Sweep.create(sweep_of(tmp_path, range(1, 3)), [])
+    sweep.cancel()
+    assert main(["retry", "--failed", "--results", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "nothing failed\n2 cancelled runs are left: `scorebo retry --cancelled`\n"
+
+
 def test_retry_changes_only_the_launcher(tmp_path, capsys):
     Sweep.create(sweep_of(tmp_path, range(1, 2)), [])
     assert main(["retry", "--failed", "--results", str(tmp_path), "seed=3"]) == 2
@@ -199,6 +222,14 @@ def test_a_disk_that_is_full_at_submission_is_said_and_leaves_nothing_behind(tmp
     assert main(["sweep", *RUN, "launcher=slurm", f"results={tmp_path / 'results'}"]) == 2
     assert "No space left on device" in capsys.readouterr().err
     assert list((tmp_path / "results" / ".sweeps").glob("sweep-*")) == []
+
+
+def test_waiting_ends_with_1_if_runs_were_cancelled(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: sweep.cancel())
+    assert main(["sweep", *RUN, f"results={tmp_path}", "--wait"]) == 1
+    captured = capsys.readouterr()
+    assert "failed 0  lost 0  cancelled 2  of 2 runs" in captured.out
+    assert "[2/2] gramacy1 al_lognormal random seed 2 cancelled: sweep-1 was cancelled" in captured.err
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -20,6 +20,7 @@ COLUMNS = [
     *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
     *("decomposition_error", "acquisition_value"),
     *("seconds_fit", "seconds_metrics", "seconds_acquisition", "seconds_evaluate"),
+    *("cpu_seconds_fit", "cpu_seconds_metrics", "cpu_seconds_acquisition", "cpu_seconds_evaluate"),
     *("mcmc_divergences", "mcmc_rhat", "mcmc_sampler", "finished", "run_id", "run"),
 ]
 
@@ -63,6 +64,20 @@ def test_the_values_are_those_of_the_records(results):
     assert math.isinf(table["nlpd"][6])
     assert table["num_observations"].dtype == "Int64"
     assert table["seed"].dtype == "int64"
+
+
+def test_processor_seconds_are_collected_and_missing_in_older_records(results):
+    with RunStore(results, make_config(seed=3)) as store:
+        store.resume()
+        store.append({**make_record(1), "cpu_seconds": {"evaluate": 0.25}})
+    table = collect(results)
+    row = table.query("seed == 3").iloc[0]
+    assert row["cpu_seconds_evaluate"] == 0.25
+    assert math.isnan(row["cpu_seconds_fit"])
+    assert row["seconds_evaluate"] == make_record(1)["seconds"]["evaluate"]
+    older = table.query("seed != 3")
+    assert older["cpu_seconds_evaluate"].isna().all()
+    assert older["seconds_evaluate"].notna().all()
 
 
 def test_runs_with_different_diagnostics_share_a_table(results):

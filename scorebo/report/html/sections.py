@@ -16,7 +16,7 @@ from scorebo.report.health import THRESHOLDS, health
 from scorebo.report.html.tables import Cell, command, number, table
 from scorebo.report.style import label, method_order, task_order, title
 from scorebo.selection import Selection
-from scorebo.store.columns import PHASES
+from scorebo.store.columns import PHASES, phase_columns
 
 SIGNS = {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_RUN: "–"}
 PHASE_WORDS = {"fit": "Fit", "metrics": "Metrics", "acquisition": "Acquisition", "evaluate": "Evaluation"}
@@ -25,11 +25,11 @@ _NAMES = ["benchmark", "model", "acquisition"]
 
 def overview_section(rows: pd.DataFrame, findings: Sequence[Finding], drawn: int, figures: int) -> str:
     """How much there is, and how many claims have which verdict."""
-    hours = rows[[f"seconds_{phase}" for phase in PHASES]].sum().sum() / 3600
+    hours = _processor_seconds(rows).sum().sum() / 3600
     counts = [
         (f"{rows['run_id'].nunique():,}", "runs"),
         (f"{len(rows):,}", "iterations"),
-        (f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}", "hours of computing"),
+        (f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}", "processor hours"),
         (f"{drawn} of {figures}", "figures"),
     ]
     size = "".join(f'<li class="tile"><span class="count">{count}</span> {words}</li>' for count, words in counts)
@@ -97,11 +97,10 @@ def health_section(rows: pd.DataFrame) -> str:
 
 
 def timings_section(rows: pd.DataFrame) -> str:
-    """Seconds an iteration by phase, and hours in all."""
-    columns = [f"seconds_{phase}" for phase in PHASES]
-    models = rows[rows["num_observations"].notna()]
-    means = models.groupby(_NAMES)[columns].mean().fillna(0.0)
-    hours = (rows.groupby(_NAMES)[columns].sum().sum(axis=1) / 3600).to_dict()
+    """Processor seconds an iteration by phase, and hours in all."""
+    spent = rows[_NAMES].join(_processor_seconds(rows))
+    means = spent[rows["num_observations"].notna()].groupby(_NAMES).mean().fillna(0.0)
+    hours = (spent.groupby(_NAMES).sum().sum(axis=1) / 3600).to_dict()
     seconds = dict(zip(means.index.tolist(), means.to_numpy().tolist(), strict=True))
     lines = []
     for names in _ordered(seconds):
@@ -110,8 +109,22 @@ def timings_section(rows: pd.DataFrame) -> str:
         lines.append([*_who(dict(zip(_NAMES, names, strict=True))), *phases, *whole, _bar(seconds[names])])
     heads = ["Task", "Model", "Method", *PHASE_WORDS.values(), "Together", "Hours in all", "Shares"]
     key = "".join(f'<li><span class="swatch phase-{p}"></span> {words}</li>' for p, words in PHASE_WORDS.items())
-    shown = table("Mean seconds an iteration, by phase", heads, lines)
-    return f'<ul class="key" aria-label="Phases">{key}</ul>{shown}'
+    shown = table("Mean processor seconds an iteration, by phase", heads, lines)
+    return f'<ul class="key" aria-label="Phases">{key}</ul>{_wall_note(rows)}{shown}'
+
+
+def _processor_seconds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Processor seconds of every row by phase; wall seconds where a record has no others."""
+    cpu = rows[phase_columns("cpu_seconds")]
+    return cpu.fillna(rows[phase_columns("seconds")].set_axis(cpu.columns, axis=1))
+
+
+def _wall_note(rows: pd.DataFrame) -> str:
+    without = rows[rows[phase_columns("cpu_seconds")].isna().all(axis=1)]["run_id"].nunique()
+    if not without:
+        return ""
+    runs = rows["run_id"].nunique()
+    return f"<p>{without} of {runs} runs have no processor seconds: for them these are seconds of wall time.</p>"
 
 
 def _bar(parts: list[float]) -> Cell:
@@ -138,7 +151,9 @@ def failures_section(lines: Iterable[Mapping[str, Any]], unfinished: pd.DataFram
     parts = [table("Retries, fallbacks and failures", heads, rows) if rows else "<p>Nothing failed or fell back.</p>"]
     if lost:
         states = [[run.label, run.state, run.reason or "", number(run.iteration)] for run in lost]
-        parts.append(table("Runs that failed or were lost", ["Run", "State", "Reason", "Iteration"], states))
+        parts.append(
+            table("Runs that failed, were lost or were cancelled", ["Run", "State", "Reason", "Iteration"], states)
+        )
     if len(unfinished):
         open_runs = [
             [*_who(row), number(row["seed"]), number(row["iteration"])] for row in unfinished.to_dict("records")

@@ -93,14 +93,14 @@ def _page(evidence: Evidence, figures: list[PageFigure], invocation: Sequence[st
 
 def _failures(evidence: Evidence, wanted: frozenset[str], unfinished: Any) -> str:
     from scorebo.failures import ledger_lines
-    from scorebo.launch.status import survey
+    from scorebo.launch.status import STOPPED, survey
     from scorebo.launch.sweep import sweeps_in
 
     short = {run[: provenance.DIGITS] for run in wanted}
     lines = [line for line in ledger_lines(evidence.results) if line["run"].rpartition("-")[2] in short]
     lost = []
     if sweeps_in(evidence.results):
-        lost = [run for run in survey(evidence.results, tails=False).of("failed", "lost") if run.run_id[:12] in short]
+        lost = [run for run in survey(evidence.results, tails=False).of(*STOPPED) if run.run_id[:12] in short]
     return sections.failures_section(lines, unfinished, lost)
 
 
