@@ -23,7 +23,7 @@ metadata; written by `scripts/licenses.py` from the locked versions.
 def license_of(name: str) -> str:
     """The license that a package states: its SPDX expression, else its classifiers, else the first line of the text."""
     about = metadata.metadata(name)
-    if about.get("License-Expression"):
+    if "License-Expression" in about:
         return about["License-Expression"]
     classifiers = [
         text.rpartition(" :: ")[2] for text in about.get_all("Classifier", []) if text.startswith("License ::")
@@ -31,7 +31,7 @@ def license_of(name: str) -> str:
     classifiers = [text for text in classifiers if text != "OSI Approved"]
     if classifiers:
         return ", ".join(classifiers)
-    return (about.get("License") or "not stated").strip().splitlines()[0]
+    return (about["License"] if "License" in about else "not stated").strip().splitlines()[0]
 
 
 def locked() -> list[str]:
