@@ -103,9 +103,16 @@ class Benchmark(ABC):
 
     def initial_design(self, seed: int) -> Tensor:
         """Scrambled Sobol points of this seed in the task's own units, `initial x D`."""
+        return self._sobol_points(seed, self.initial)
+
+    def design_point(self, seed: int, place: int) -> Tensor:
+        """The point at `place` (counted from 0) of the same Sobol sequence, `D`, also beyond the initial design."""
+        return self._sobol_points(seed, place + 1)[place]
+
+    def _sobol_points(self, seed: int, count: int) -> Tensor:
         lower, upper = self._corners()
         sobol = torch.quasirandom.SobolEngine(self.dim, scramble=True, seed=derive(self.name, _seed(seed), "design"))
-        unit = sobol.draw(self.initial, dtype=torch.float64)
+        unit = sobol.draw(count, dtype=torch.float64)
         return torch.clamp(lower + (upper - lower) * unit, lower, upper)
 
     def noise(self, seed: int, index: int) -> float:

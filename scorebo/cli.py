@@ -32,7 +32,7 @@ RUN_EXAMPLES = """examples:
 With -m first, Hydra's own multirun and launchers do the runs (also as `python -m scorebo -m …`); see `scorebo sweep`.
 The same command again skips a finished run and resumes an unfinished one.
 settings changed most: results, seed, threads, benchmark.initial, benchmark.total, benchmark.noise_std, mcmc.warmup,
-mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features, metrics_every"""
+mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features, metrics_every, on_failure"""
 COLLECT_EXAMPLES = """examples:
   scorebo collect results --out table.parquet
   scorebo collect results/gramacy1 --out gramacy1.csv

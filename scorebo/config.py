@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment", "launcher")
 TOP_LEVEL = (
     *("benchmark", "model", "mcmc", "acquisition", "experiment", "optimizer"),
-    *("seed", "scale", "results", "threads", "metrics_every", "launcher", "workers"),
+    *("seed", "scale", "results", "threads", "metrics_every", "on_failure", "launcher", "workers"),
 )
 # Least value of every setting that is a whole number.
 LEAST = {
@@ -48,6 +48,8 @@ SAMPLER_SETTINGS = (
     *("transitions", "refresh_every", "refresh_fraction"),
 )
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
+# What a run does when an evaluation fails.
+ON_FAILURE = ("stop", "avoid")
 # Nodes that carry the name of their file.
 NAMED = ("benchmark", "model", "acquisition")
 
@@ -248,6 +250,7 @@ def _check(config: DictConfig) -> None:
         value = OmegaConf.select(config, name)
         if value is not None or name not in OPTIONAL:
             check_integer(name, value, minimum)
+    check_choice("on_failure", config.get("on_failure"), ON_FAILURE)
     check_choice("mcmc.sampler", config.mcmc.get("sampler"), ("map", "nuts", "pyro", "sequential"))
     acceptance = check_number("mcmc.target_acceptance", config.mcmc.get("target_acceptance"), 0.0, exclusive=True)
     if acceptance >= 1.0:

@@ -31,7 +31,7 @@ def license_of(name: str) -> str:
     classifiers = [text for text in classifiers if text != "OSI Approved"]
     if classifiers:
         return ", ".join(classifiers)
-    return (about["License"] if "License" in about else "not stated").strip().splitlines()[0]
+    return (about.get_all("License") or ["not stated"])[0].strip().splitlines()[0]
 
 
 def locked() -> list[str]:

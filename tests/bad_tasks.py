@@ -165,3 +165,18 @@ class Greedy(Gramacy1):
             time.sleep(30)
             del taken
         return super().observe(x, seed, index)
+
+
+class Forbidden(Gramacy1):
+    """Gramacy (1D) that always raises where the input, scaled to [0, 1], is between `start` and `end`."""
+
+    def __init__(self, start=0.1, end=0.7, **settings):
+        super().__init__(**settings)
+        self.start, self.end = start, end
+
+    def evaluate_true(self, X):
+        lower, upper = self.bounds
+        place = (X[:, 0] - lower[0]) / (upper[0] - lower[0])
+        if bool(((place >= self.start) & (place <= self.end)).any()):
+            raise RuntimeError("the mixture explodes")
+        return super().evaluate_true(X)

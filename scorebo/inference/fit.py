@@ -62,7 +62,7 @@ def fit_gp(
 
     The priors are chosen for data on this scale. BoTorch's `InputDataWarning` is issued where an input is more than
     0.01 outside [0, 1], and where the mean of the outputs is beyond ±1 or their standard deviation outside [0.5, 2]; a
-    model whose `standardize` is False takes outputs of any scale.
+    model whose `standardize` is False takes outputs of any scale, and whoever passes `carry` is expected to scale them.
 
     Args:
         X: `n x D`, a tensor, an array or a nested list.
@@ -102,7 +102,8 @@ def fit_gp(
     if target_acceptance is not None and not 0.0 < target_acceptance < 1.0:
         raise InputError(f"target_acceptance must lie between 0 and 1, got {target_acceptance!r}.")
     surrogate = _surrogate(model, overrides)
-    _warn_about_scale(X, Y, surrogate)
+    if carry is None:
+        _warn_about_scale(X, Y, surrogate)
     began = time.perf_counter()
     if surrogate.is_known:
         return _ensemble(X, Y, LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate), np.empty((1, 0)), "known", began)

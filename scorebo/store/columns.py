@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WHO = ("benchmark", "model", "acquisition", "seed")
-WHAT = ("iteration", "kind", "num_observations", "judged", "x")
+WHAT = ("iteration", "kind", "num_observations", "num_failed_points", "judged", "x")
 _OPTIMISATION = (
     *("inference_regret", "in_sample_inference_regret", "simple_regret"),
     *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
@@ -38,6 +38,7 @@ def run_columns(records: Sequence[Mapping[str, Any]]) -> pa.Table:
     types |= dict.fromkeys(TIMINGS, pa.struct(dict.fromkeys(PHASES, pa.float64())))
     # Arrow takes the fields it is told out of the records itself, many times as fast as a list for each.
     columns = dict(zip(types, pa.array(records, pa.struct(types)).flatten(), strict=True))
+    columns["num_failed_points"] = pa.array([len(record.get("failed_points", ())) for record in records], pa.int64())
     for timing in TIMINGS:
         columns |= dict(zip(phase_columns(timing), columns.pop(timing).flatten(), strict=True))
     return pa.table(columns | _diagnostics([record.get("mcmc") for record in records]))

@@ -15,7 +15,8 @@ from scorebo.store import RunStore, collect, find_runs, write_table
 from scorebo.store.sealed import seal
 
 COLUMNS = [
-    *("benchmark", "model", "acquisition", "seed", "iteration", "kind", "num_observations", "judged", "x", "y", "f"),
+    *("benchmark", "model", "acquisition", "seed", "iteration", "kind", "num_observations"),
+    *("num_failed_points", "judged", "x", "y", "f"),
     *("negative_mll", "nlpd", "rmse", "inference_regret", "in_sample_inference_regret", "simple_regret"),
     *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
     *("decomposition_error", "acquisition_value"),

@@ -162,6 +162,18 @@ def failures_section(lines: Iterable[Mapping[str, Any]], unfinished: pd.DataFram
     return "".join(parts)
 
 
+def failed_points_table(rows: pd.DataFrame) -> str:
+    """How many points failed in each run that went on with others; nothing where none did."""
+    names = [*_NAMES, "seed", "run_id"]
+    runs = rows.groupby(names, sort=False)[["num_failed_points"]].sum().reset_index()
+    lines = [
+        [*_who(row), number(row["seed"]), number(row["num_failed_points"])]
+        for row in runs[runs["num_failed_points"] > 0].to_dict("records")
+    ]
+    heads = ["Task", "Model", "Method", "Seed", "Failed points"]
+    return table("Failed evaluations, replaced by other points", heads, lines) if lines else ""
+
+
 def provenance_section(facts: Sequence[tuple[str, str]], sessions: Mapping[tuple[str, ...], int]) -> str:
     """What the page was made with, and what its runs were computed with."""
     items = "".join(f"<div><dt>{escape(name)}</dt><dd>{shown}</dd></div>" for name, shown in facts)

@@ -77,7 +77,8 @@ def _page(evidence: Evidence, figures: list[PageFigure], invocation: Sequence[st
         "figures": figure_list(figures) + "".join(map(figure_section, figures)),
         "health": sections.health_section(rows),
         "timings": sections.timings_section(rows),
-        "failures": _failures(evidence, wanted, last[~last["finished"].astype(bool)]),
+        "failures": _failures(evidence, wanted, last[~last["finished"].astype(bool)])
+        + sections.failed_points_table(rows),
         "provenance": _provenance(evidence, origin),
     }
     data = {"figures": {figure.id: figure.data for figure in figures if figure.data}, "runs": _runs(evidence, last)}

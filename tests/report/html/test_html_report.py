@@ -19,11 +19,11 @@ from scorebo.report.html.colours import CONTRAST, DARK_PAGE, contrast, on_dark
 from scorebo.report.html.figures import page_figure
 from scorebo.report.html.panels import SYMBOLS, figure_panels, numbers
 from scorebo.report.html.tables import Cell, number, table
-from scorebo.report.html.write import _json
+from scorebo.report.html.write import _json, write_report
 from scorebo.report.style import METHODS
 from scorebo.report.whence import compare_with_now
 from scorebo.store import collect, run_id
-from scripts.synthetic_results import make_results
+from scripts.synthetic_results import make_results, write_records
 
 NODES = ("benchmark", "model", "acquisition")
 FIGURE_METHODS = ("qbmgp bqbc bald sal_ws sal_hr", "jes mes pes nei nei_map scorebo_hr")
@@ -184,6 +184,22 @@ def test_the_library_is_what_it_says_it_is():
         assert f"v{version}".encode() in content[:100]
         assert b"</script" not in content
         assert folder.joinpath(name.partition(".")[0] + ".LICENSE").is_file()
+
+
+def test_failed_points_are_counted_by_run(tmp_path):
+    (config,) = sweep_configs(["experiment=al_mll", "benchmark=gramacy1", "acquisition=bald", "seed=1", "scale=smoke"])
+    make_results(tmp_path, [config])
+    folder = next(path.parent for path in tmp_path.rglob("records.jsonl"))
+    records = [json.loads(line) for line in (folder / "records.jsonl").read_bytes().splitlines()]
+    for record in records:
+        del record["checksum"]
+    for k in (2, 4):
+        records[k]["failed_points"] = [{"x": [0.5], "reason": "no power"}] * k
+    write_records(folder, run_id(config), records)
+    write_report(Evidence(tmp_path, scale="smoke"), tmp_path / "report.html")
+    shown = (tmp_path / "report.html").read_text().partition('id="h-failures"')[2].partition("</section>")[0]
+    assert "Failed evaluations, replaced by other points" in shown
+    assert [re.sub("<[^>]*>", " ", row).split()[-1] for row in re.findall(r"<tr>.*?</tr>", shown)][-1] == "6"
 
 
 def test_healthy_runs_alone(results, tmp_path, monkeypatch):
