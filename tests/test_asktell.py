@@ -124,7 +124,10 @@ def test_value_that_is_no_number_is_noted_as_failed(tmp_path, bad):
         (lambda: scorebo.optimize(BOX, bowl), r"bounds must be scorebo\.Box.*got <function"),
         (lambda: scorebo.optimize(bowl, BOX, budget=1), "budget must be"),
         (lambda: scorebo.optimize(bowl, BOX, n_iter=8), "Unknown option of optimize 'n_iter'. Allowed: file"),
-        (lambda: scorebo.optimize(lambda x: None, BOX), r"failed at .*: The value must be one number, got None\. With on_failure"),
+        (
+            lambda: scorebo.optimize(lambda x: None, BOX),
+            r"failed at .*: The value must be one number, got None\. With on_failure",
+        ),
         (lambda: scorebo.optimize(lambda x: x, BOX), r"failed at .*: The value must be one number, got shape \(2,\)"),
         (lambda: scorebo.Optimizer(BOX).ask(2), r"one point at a time, got q=2.*Call ask\(\), .* tell\(x, y\)"),
         (lambda: scorebo.Optimizer(BOX).tell([0.5, 0.5], None), "The value must be one number, got None"),

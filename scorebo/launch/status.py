@@ -17,11 +17,11 @@ from typing import Any
 from scorebo.errors import InputError
 from scorebo.launch import outcomes
 from scorebo.launch.cluster import Cluster, job_log
-from scorebo.launch.folders import is_locked
 from scorebo.launch.pace import file_time, last_bytes, seconds_per_iteration, seconds_since_record
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.launch.verified import Verified
 from scorebo.store import find_runs
+from scorebo.store.lock import is_locked
 from scorebo.store.sealed import unseal
 from scorebo.store.stored_config import read_config
 
@@ -29,6 +29,7 @@ STATES = ("finished", "running", "queued", "failed", "lost", "cancelled")
 # Nobody goes on with these by itself.
 STOPPED = ("failed", "lost", "cancelled")
 LOG_LINES = 5
+_NO_RECORDS = "its records.jsonl is missing; the same command starts it from the beginning"
 _DAMAGED = "its finished.json does not fit its records: one of the two was changed after it had finished"
 
 
@@ -134,6 +135,7 @@ def _unfinished(
     """Fill in the state of a run that is not finished, and how far it is."""
     status.iteration = 0
     with contextlib.suppress(OSError, ValueError):
+        os.stat(folder / "records.jsonl")  # without its records a run starts from the beginning
         status.iteration = int(unseal((folder / "checkpoint.json").read_bytes()[:-1])["iteration"])
     if is_locked(f"{folder}/lock"):
         status.state = "running"
@@ -154,6 +156,8 @@ def _judge(
     for sweep, index in where:
         if _is_pending(sweep, index, cluster):
             return "queued", None, None
+    if os.path.exists(f"{folder}/checkpoint.json") and not os.path.exists(f"{folder}/records.jsonl"):
+        return "lost", _NO_RECORDS, None
     damaged = os.path.exists(f"{folder}/finished.json")
     for sweep, index in reversed(where):
         run = sweep.runs[index]

@@ -52,6 +52,20 @@ def test_each_state_by_what_makes_it(tmp_path):
     assert {run.reason for run in found.of("cancelled")} == {"sweep-1 was cancelled"}
 
 
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_run_that_lost_its_records_starts_from_the_beginning(tmp_path, swept):
+    if swept:
+        Sweep.create([config(1, tmp_path)], [])
+    folder = make_run(tmp_path, config(1, tmp_path), 6, finished=True)
+    assert states(tmp_path) == ["finished"]
+    (folder / "records.jsonl").unlink()
+    (run,) = survey(tmp_path).runs
+    assert (run.state, run.iteration) == ("lost", 0)
+    assert run.reason == "its records.jsonl is missing; the same command starts it from the beginning"
+    with RunStore(tmp_path, config(1, tmp_path)):
+        assert states(tmp_path) == ["running"]
+
+
 def test_a_marker_that_does_not_fit_its_records_is_not_believed(tmp_path):
     folder = make_run(tmp_path, config(1, tmp_path), 6, finished=True)
     assert states(tmp_path) == ["finished"]

@@ -23,8 +23,8 @@ PHASE_WORDS = {"fit": "Fit", "metrics": "Metrics", "acquisition": "Acquisition",
 _NAMES = ["benchmark", "model", "acquisition"]
 
 
-def overview_section(rows: pd.DataFrame, findings: Sequence[Finding], drawn: int, figures: int) -> str:
-    """How much there is, and how many claims have which verdict."""
+def overview_section(rows: pd.DataFrame, words: str, findings: Sequence[Finding], drawn: int, figures: int) -> str:
+    """How much there is, which runs these are (`words`), and how many claims have which verdict."""
     hours = _processor_seconds(rows).sum().sum() / 3600
     counts = [
         (f"{rows['run_id'].nunique():,}", "runs"),
@@ -39,12 +39,17 @@ def overview_section(rows: pd.DataFrame, findings: Sequence[Finding], drawn: int
         f'<span class="sign" aria-hidden="true">{sign}</span> {verdict}</li>'
         for verdict, sign in SIGNS.items()
     )
-    words = f"What became of the paper’s {len(findings)} claims, each tested on the runs of its own experiments:"
-    return f'<ul class="tiles">{size}</ul><p>{words}</p><ul class="tiles">{tiles}</ul>'
+    shown = f'<ul class="tiles">{size}</ul><p>Runs: {escape(words)}.</p>'
+    if not findings:
+        return shown
+    heading = f"What became of the paper’s {len(findings)} claims, each tested on the runs of its own experiments:"
+    return f'{shown}<p>{heading}</p><ul class="tiles">{tiles}</ul>'
 
 
 def scorecard_section(findings: Sequence[Finding], chosen: Iterable[Selection]) -> str:
     """Every claim with its verdict and its statements, and from which runs they are."""
+    if not findings:
+        return "<p>None of the paper’s claims is about these runs.</p>"
     rows = []
     for finding in findings:
         words = verdict_words(finding)

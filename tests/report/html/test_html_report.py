@@ -13,6 +13,7 @@ import pytest
 from scorebo.cli import main
 from scorebo.errors import InputError
 from scorebo.experiments import sweep_configs
+from scorebo.query import Query
 from scorebo.report import FIGURES, provenance
 from scorebo.report.evidence import Evidence
 from scorebo.report.html.colours import CONTRAST, DARK_PAGE, contrast, on_dark
@@ -99,7 +100,7 @@ def test_every_figure_is_there_or_says_what_is_missing(page, data, results):
 
 
 def test_numbers_are_those_of_the_figure(data, results):
-    evidence = Evidence(results, "smoke")
+    evidence = Evidence(Query(results, "smoke"))
     figure = FIGURES["al-mll"].data(evidence.runs("al_mll"))
     found = data["figures"]["al-mll"]
     assert [panel["title"] for panel in found["panels"]] == ["Gramacy (1D)", "Higdon", "Ishigami", "Ranking"]
@@ -111,9 +112,9 @@ def test_numbers_are_those_of_the_figure(data, results):
 
 
 def test_the_command_of_a_curve_names_exactly_its_runs(results):
-    evidence = Evidence(results, "smoke")
+    evidence = Evidence(Query(results, "smoke"))
     for name in ("bo-regret", "priors", "ishigami-hyperparameters"):
-        figure = page_figure(name, evidence, None)
+        figure = page_figure(name, evidence)
         runs = evidence.runs(name.replace("-", "_")).drop_duplicates("run_id")
         groups = dict(list(runs.groupby(list(NODES))["run_id"]))
         assert len(figure.data["curves"]) == len(groups)
@@ -203,21 +204,21 @@ def test_failed_points_are_counted_by_run(tmp_path):
 
 
 def test_healthy_runs_alone(results, tmp_path, monkeypatch):
-    evidence = Evidence(results, "smoke")
+    evidence = Evidence(Query(results, "smoke"))
     ill = set(evidence.table["run_id"].unique()[:3])
     monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: ill)
-    left = Evidence(results, "smoke", healthy_only=True)
+    left = Evidence(Query(results, "smoke", healthy_only=True))
     assert set(evidence.table["run_id"]) - set(left.table["run_id"]) == ill
     monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: set(table["run_id"]))
     with pytest.raises(InputError, match="No run has a healthy sampler"):
-        Evidence(results, healthy_only=True)
+        Evidence(Query(results, healthy_only=True))
 
 
 def test_whence_reads_the_report(report, results, tmp_path, monkeypatch, capsys):
     assert main(["whence", str(report)]) == 0
     text = capsys.readouterr().out
     assert f"command    scorebo report --results {results} --scale smoke --out {report}" in text
-    count = Evidence(results, "smoke").table["run_id"].nunique()
+    count = Evidence(Query(results, "smoke")).table["run_id"].nunique()
     assert f"data       unchanged: all {count} runs are as they were\n" in text
     assert "al_mll (smoke)" in text
     moved = tmp_path / "moved"
