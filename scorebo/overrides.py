@@ -135,8 +135,8 @@ def check_once(overrides: Sequence[str]) -> None:
 
 
 def check_scale(overrides: Sequence[str], configs: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a scale if there is no experiment, or none that distinguishes scales."""
-    given = [override for override in overrides if key_of(override) == "scale"]
+    """Refuse a reduced scale if there is no experiment, or none that distinguishes scales."""
+    given = [o for o in overrides if key_of(o) == "scale" and o.partition("=")[2] != SCALES[-1]]
     experiments = [config["experiment"] for config in configs if config.get("experiment")]
     if given and not experiments:
         raise InputError(f"{given[0]} is the size of an experiment, but none is given: add experiment=NAME.")

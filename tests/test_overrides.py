@@ -7,6 +7,7 @@ from scorebo.composer import Composer
 from scorebo.config import as_dict, compose
 from scorebo.errors import InputError
 from scorebo.experiments import sweep_configs, sweep_ids
+from scorebo.overrides import check_effect
 from scorebo.store import run_id
 from tests.runs import tiny_overrides
 
@@ -124,6 +125,14 @@ class TestExperiment:
             sweep_configs([*RUN, "experiment.seeds=2"])
         with pytest.raises(InputError, match=r"experiment\.total=9 changes an experiment, but none is given"):
             compose([*RUN, "experiment.total=9"])
+
+
+def test_the_paper_s_scale_is_that_of_everything_without_scales():
+    for overrides in (RUN, ["experiment=demo", *RUN]):
+        config = as_dict(compose([*overrides, "scale=paper"]))
+        check_effect([*overrides, "scale=paper"], [config], sweep=False)
+        with pytest.raises(InputError, match="scale=small"):
+            check_effect([*overrides, "scale=small"], [config], sweep=False)
 
 
 @pytest.mark.parametrize("forced", ["++seed=2", "+seed=2"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -14,6 +15,7 @@ from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECID
 from scorebo.report.claims.text import evidence_words, statement_words, verdict_words
 from scorebo.report.health import THRESHOLDS, health
 from scorebo.report.html.tables import Cell, command, number, table
+from scorebo.report.provenance import DIGITS
 from scorebo.report.style import label, method_order, task_order, title
 from scorebo.selection import Selection
 from scorebo.store.columns import PHASES
@@ -21,6 +23,7 @@ from scorebo.store.columns import PHASES
 SIGNS = {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_RUN: "–"}
 PHASE_WORDS = {"fit": "Fit", "metrics": "Metrics", "acquisition": "Acquisition", "evaluate": "Evaluation"}
 _NAMES = ["benchmark", "model", "acquisition"]
+_NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 def overview_section(rows: pd.DataFrame, findings: Sequence[Finding], drawn: int, figures: int) -> str:
@@ -124,7 +127,13 @@ def _bar(parts: list[float]) -> Cell:
 
 
 def failures_section(lines: Iterable[Mapping[str, Any]], unfinished: pd.DataFrame, lost: Sequence[Any]) -> str:
-    """What fell back or failed, summed up by task, method and reason; runs that have not ended."""
+    """What fell back or failed, runs that stopped and runs that have not ended, each summed up by task and method.
+
+    Args:
+        lines: of the runs' ledgers.
+        unfinished: the last record of every run that has not ended.
+        lost: where the runs stand that nobody goes on with.
+    """
     sums: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for line in lines:
         names = Path(line["run"]).parts[-4:-1]
@@ -135,16 +144,56 @@ def failures_section(lines: Iterable[Mapping[str, Any]], unfinished: pd.DataFram
         for (task, _, method, kind, reason), group in sums.items()
     ]  # fmt: skip
     heads = ["Task", "Method", "What", "Reason", "Runs", "Times", "The first of them again"]
-    parts = [table("Retries, fallbacks and failures", heads, rows) if rows else "<p>Nothing failed or fell back.</p>"]
-    if lost:
-        states = [[run.label, run.state, run.reason or "", number(run.iteration)] for run in lost]
-        parts.append(table("Runs that failed or were lost", ["Run", "State", "Reason", "Iteration"], states))
-    if len(unfinished):
-        open_runs = [
-            [*_who(row), number(row["seed"]), number(row["iteration"])] for row in unfinished.to_dict("records")
-        ]
-        parts.append(table("Runs that have not ended", ["Task", "Model", "Method", "Seed", "Iterations"], open_runs))
-    return "".join(parts)
+    parts = [table("Retries, fallbacks and failures", heads, rows)] if rows else []
+    parts += [_stopped_runs(lost)] if lost else []
+    stopped = {run.run_id[:DIGITS] for run in lost}
+    going_on = unfinished[~unfinished["run_id"].str[:DIGITS].isin(stopped)]
+    parts += [_open_runs(going_on)] if len(going_on) else []
+    return "".join(parts) or "<p>Nothing failed or fell back.</p>"
+
+
+def _stopped_runs(runs: Iterable[Any]) -> str:
+    """Runs that stopped, by task, method and reason: hundreds may be lost together.
+
+    Reasons that differ in their numbers alone (points, processes, seconds) are the same.
+    """
+    groups: dict[tuple[str, ...], list[Any]] = {}
+    for run in runs:
+        names = Path(run.folder).parts[-4:-1]
+        groups.setdefault((*names, run.state, _NUMBER.sub("#", run.reason or "")), []).append(run)
+    lines = []
+    for (task, model, method, state, _), group in groups.items():
+        reasons = dict.fromkeys(run.reason or "" for run in group)
+        reason = f"{next(iter(reasons))}{' and the like' if len(reasons) > 1 else ''}"
+        seeds = [int(Path(run.folder).name.split("-")[1]) for run in group]
+        sweeps = ", ".join(dict.fromkeys(run.sweep for run in group if run.sweep)) or "–"
+        iterations = _span([run.iteration for run in group])
+        who = [title(task), model, label(method)]
+        lines.append([*who, state, reason, number(len(group)), ranges(seeds), iterations, sweeps])
+    heads = ["Task", "Model", "Method", "State", "Reason", "Runs", "Seeds", "Iterations", "Sweeps"]
+    return table("Runs that failed or were lost", heads, lines)
+
+
+def _open_runs(rows: pd.DataFrame) -> str:
+    lines = [
+        [*_who(group.iloc[0]), number(len(group)), ranges(group["seed"]), _span(group["iteration"])]
+        for _, group in rows.groupby(_NAMES, sort=False)
+    ]
+    heads = ["Task", "Model", "Method", "Runs", "Seeds", "Iterations"]
+    return table("Runs that have not ended", heads, lines)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Whole numbers in few words: `1–3, 7`."""
+    ordered = sorted(set(map(int, numbers)))
+    starts = [k for k in ordered if k - 1 not in ordered]
+    ends = [k for k in ordered if k + 1 not in ordered]
+    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True))
+
+
+def _span(iterations: Iterable[int]) -> Cell:
+    low, high = min(iterations), max(iterations)
+    return Cell(f"{low}" if low == high else f"{low} to {high}", float(high))
 
 
 def provenance_section(facts: Sequence[tuple[str, str]], sessions: Mapping[tuple[str, ...], int]) -> str:
