@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -14,6 +13,7 @@ import pandas as pd
 from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Finding
 from scorebo.report.claims.text import evidence_words, statement_words, verdict_words
 from scorebo.report.health import THRESHOLDS, health
+from scorebo.report.html.stopped import ranges, span, stopped_table
 from scorebo.report.html.tables import Cell, command, number, table
 from scorebo.report.provenance import DIGITS
 from scorebo.report.style import label, method_order, task_order, title
@@ -23,7 +23,6 @@ from scorebo.store.columns import PHASES
 SIGNS = {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_RUN: "–"}
 PHASE_WORDS = {"fit": "Fit", "metrics": "Metrics", "acquisition": "Acquisition", "evaluate": "Evaluation"}
 _NAMES = ["benchmark", "model", "acquisition"]
-_NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 def overview_section(rows: pd.DataFrame, findings: Sequence[Finding], drawn: int, figures: int) -> str:
@@ -145,55 +144,20 @@ def failures_section(lines: Iterable[Mapping[str, Any]], unfinished: pd.DataFram
     ]  # fmt: skip
     heads = ["Task", "Method", "What", "Reason", "Runs", "Times", "The first of them again"]
     parts = [table("Retries, fallbacks and failures", heads, rows)] if rows else []
-    parts += [_stopped_runs(lost)] if lost else []
+    parts += [stopped_table(lost)] if lost else []
     stopped = {run.run_id[:DIGITS] for run in lost}
     going_on = unfinished[~unfinished["run_id"].str[:DIGITS].isin(stopped)]
     parts += [_open_runs(going_on)] if len(going_on) else []
     return "".join(parts) or "<p>Nothing failed or fell back.</p>"
 
 
-def _stopped_runs(runs: Iterable[Any]) -> str:
-    """Runs that stopped, by task, method and reason: hundreds may be lost together.
-
-    Reasons that differ in their numbers alone (points, processes, seconds) are the same.
-    """
-    groups: dict[tuple[str, ...], list[Any]] = {}
-    for run in runs:
-        names = Path(run.folder).parts[-4:-1]
-        groups.setdefault((*names, run.state, _NUMBER.sub("#", run.reason or "")), []).append(run)
-    lines = []
-    for (task, model, method, state, _), group in groups.items():
-        reasons = dict.fromkeys(run.reason or "" for run in group)
-        reason = f"{next(iter(reasons))}{' and the like' if len(reasons) > 1 else ''}"
-        seeds = [int(Path(run.folder).name.split("-")[1]) for run in group]
-        sweeps = ", ".join(dict.fromkeys(run.sweep for run in group if run.sweep)) or "–"
-        iterations = _span([run.iteration for run in group])
-        who = [title(task), model, label(method)]
-        lines.append([*who, state, reason, number(len(group)), ranges(seeds), iterations, sweeps])
-    heads = ["Task", "Model", "Method", "State", "Reason", "Runs", "Seeds", "Iterations", "Sweeps"]
-    return table("Runs that failed or were lost", heads, lines)
-
-
 def _open_runs(rows: pd.DataFrame) -> str:
     lines = [
-        [*_who(group.iloc[0]), number(len(group)), ranges(group["seed"]), _span(group["iteration"])]
+        [*_who(group.iloc[0].to_dict()), number(len(group)), ranges(group["seed"]), span(group["iteration"])]
         for _, group in rows.groupby(_NAMES, sort=False)
     ]
     heads = ["Task", "Model", "Method", "Runs", "Seeds", "Iterations"]
     return table("Runs that have not ended", heads, lines)
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """Whole numbers in few words: `1–3, 7`."""
-    ordered = sorted(set(map(int, numbers)))
-    starts = [k for k in ordered if k - 1 not in ordered]
-    ends = [k for k in ordered if k + 1 not in ordered]
-    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True))
-
-
-def _span(iterations: Iterable[int]) -> Cell:
-    low, high = min(iterations), max(iterations)
-    return Cell(f"{low}" if low == high else f"{low} to {high}", float(high))
 
 
 def provenance_section(facts: Sequence[tuple[str, str]], sessions: Mapping[tuple[str, ...], int]) -> str:

@@ -22,6 +22,7 @@ from scorebo.report.evidence import Evidence
 from scorebo.report.figures import FIGURES
 from scorebo.report.html import sections
 from scorebo.report.html.figures import PageFigure, figure_list, figure_section, page_figure
+from scorebo.report.html.stopped import stopped_runs
 from scorebo.report.html.tables import command
 from scorebo.report.style import label, title
 from scorebo.store import find_runs
@@ -93,15 +94,10 @@ def _page(evidence: Evidence, figures: list[PageFigure], invocation: Sequence[st
 
 def _failures(evidence: Evidence, wanted: frozenset[str], unfinished: Any) -> str:
     from scorebo.failures import ledger_lines
-    from scorebo.launch.status import survey
-    from scorebo.launch.sweep import sweeps_in
 
     short = {run[: provenance.DIGITS] for run in wanted}
     lines = [line for line in ledger_lines(evidence.results) if line["run"].rpartition("-")[2] in short]
-    lost = []
-    if sweeps_in(evidence.results):
-        lost = [run for run in survey(evidence.results, tails=False).of("failed", "lost") if run.run_id[:12] in short]
-    return sections.failures_section(lines, unfinished, lost)
+    return sections.failures_section(lines, unfinished, stopped_runs(evidence.results, short, evidence.chosen))
 
 
 def _provenance(evidence: Evidence, origin: Mapping[str, Any]) -> str:

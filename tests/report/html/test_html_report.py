@@ -20,7 +20,7 @@ from scorebo.report.evidence import Evidence
 from scorebo.report.html.colours import CONTRAST, DARK_PAGE, contrast, on_dark
 from scorebo.report.html.figures import page_figure
 from scorebo.report.html.panels import SYMBOLS, figure_panels, numbers
-from scorebo.report.html.sections import ranges
+from scorebo.report.html.stopped import ranges
 from scorebo.report.html.tables import Cell, number, table
 from scorebo.report.html.write import _json
 from scorebo.report.style import METHODS
@@ -240,9 +240,9 @@ def test_nothing_failed_is_said_where_nothing_did(report):
 def test_runs_that_failed_or_were_lost_are_grouped(results, tmp_path):
     shutil.copytree(results, tmp_path / "results")
     results = tmp_path / "results"
-    sweep = Sweep.create(
-        sweep_configs(["experiment=al_mll", "scale=smoke", "benchmark=gramacy1,higdon", f"results={results}"]), []
-    )
+    base = ["experiment=al_mll", f"results={results}"]
+    sweep = Sweep.create(sweep_configs([*base, "scale=smoke", "benchmark=gramacy1,higdon,branin_al"]), [])
+    Sweep.create(sweep_configs([*base, "scale=small", "benchmark=gramacy2", "seed=1"]), [])  # not of this page
     for run in sweep.runs:
         if (run.benchmark, run.acquisition) == ("higdon", "bqbc"):
             reason = f"the evaluation at [0.{run.seed}] returned nan" if run.seed < 3 else "out of memory"
@@ -256,8 +256,9 @@ def test_runs_that_failed_or_were_lost_are_grouped(results, tmp_path):
             ("Gramacy (1D)", "QBMGP", "lost", lost, 3, "1–3"),
             ("Gramacy (1D)", "BQBC", "lost", lost, 3, "1–3"),
             ("Higdon", "QBMGP", "lost", lost, 3, "1–3"),
-            ("Higdon", "BQBC", "failed", "the evaluation at [0.1] returned nan and the like", 2, "1–2"),
+            ("Higdon", "BQBC", "failed", "e.g. the evaluation at [0.1] returned nan", 2, "1–2"),
             ("Higdon", "BQBC", "failed", "out of memory", 1, "3"),
+            *(("Branin", m, "lost", lost, 3, "1–3") for m in ("QBMGP", "BQBC", "BALD", "SAL-WS", "SAL-HR")),
         )
     )
 
