@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from scorebo import __version__
+from scorebo.completion import add_command as add_completion_command
 from scorebo.data.commands import add_commands as add_data_commands
 from scorebo.errors import InputError
 from scorebo.launch.commands import add_commands as add_launch_commands
@@ -21,6 +23,9 @@ PLURALS = {
     "models": "model",
     "experiments": "experiment",
 }
+LISTED = (*PLURALS, "figures")
+# Flags that hand `scorebo run` over to Hydra.
+MULTIRUN = {"-m", "--multirun"}
 
 RUN_EXAMPLES = """examples:
   scorebo run benchmark=gramacy1 acquisition=sal_hr seed=1
@@ -29,7 +34,7 @@ RUN_EXAMPLES = """examples:
   scorebo run --config-dir my_configs benchmark=my_task acquisition=my_acquisition
   scorebo run -m benchmark=gramacy1 acquisition=bald,sal_hr seed=1,2 hydra/launcher=submitit_slurm
 
-With -m first, Hydra's own multirun and launchers do the runs (also as `python -m scorebo -m …`); see `scorebo sweep`.
+With -m, Hydra's own multirun and launchers do the runs (also as `python -m scorebo -m …`); see `scorebo sweep`.
 The same command again skips a finished run and resumes an unfinished one.
 settings changed most: results, seed, threads, benchmark.initial, benchmark.total, benchmark.noise_std, mcmc.warmup,
 mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features, metrics_every, on_failure"""
@@ -61,27 +66,8 @@ LIST_EXAMPLES = """examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 when done, 1 if a run it waited for failed, 2 with one message for the user's mistake."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    hydra = given[1:] if given[:1] == ["run"] else given
-    if hydra[:1] in (["-m"], ["--multirun"]):
-        from scorebo.multirun import main as multirun
-
-        multirun(hydra)  # Hydra reports by itself
-        return 0
-    parser = _parser()
-    options, rest = parser.parse_known_args(arguments)
-    # argparse takes positional arguments in one piece only; those after an option come back unread.
-    if any(argument.startswith("-") for argument in rest) or (rest and not hasattr(options, "overrides")):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    if rest:
-        options.overrides += rest
-    options.given = ["scorebo", *(sys.argv[1:] if arguments is None else arguments)]
-    logging.basicConfig(level=logging.WARNING, format="scorebo: %(message)s", stream=sys.stderr)
-    # linear_operator compiles with what torch has deprecated since; nothing a user could do about it.
-    warnings.filterwarnings("ignore", message=r"`torch\.jit\.", category=FutureWarning)
-    # Hydra logs what it also raises; it is reported once, below.
-    logging.getLogger("hydra").setLevel(logging.CRITICAL)
     try:
-        code = int(options.command(options) or 0)
+        code = _run_command(given)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -96,10 +82,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def _run_command(given: list[str]) -> int:
+    if MULTIRUN & set(given if given[:1] == ["run"] else given[:1]):
+        from scorebo.multirun import main as multirun
+
+        multirun(given[1:] if given[0] == "run" else given)  # Hydra reports by itself
+        return 0
+    parser = build_parser()
+    options, rest = parser.parse_known_args(given)
+    if hasattr(options, "overrides"):
+        from scorebo.hints import check_settings
+
+        check_settings(given, rest)
+    # argparse takes positional arguments in one piece only; those after an option come back unread.
+    if any(argument.startswith("-") for argument in rest) or (rest and not hasattr(options, "overrides")):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.overrides += rest
+    options.given = ["scorebo", *given]
+    logging.basicConfig(level=logging.WARNING, format="scorebo: %(message)s", stream=sys.stderr)
+    # linear_operator compiles with what torch has deprecated since; nothing a user could do about it.
+    warnings.filterwarnings("ignore", message=r"`torch\.jit\.", category=FutureWarning)
+    # Hydra logs what it also raises; it is reported once, by `main`.
+    logging.getLogger("hydra").setLevel(logging.CRITICAL)
+    return int(options.command(options) or 0)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="scorebo", description="Self-correcting Bayesian optimisation and Bayesian active learning, reproducibly."
     )
+    parser.add_argument("--version", action="version", version=f"scorebo {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     def add(name: str, text: str, examples: str) -> argparse.ArgumentParser:
@@ -146,14 +160,18 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("what", metavar="WHAT", help="benchmarks, acquisitions, models, experiments or figures")
     listing.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     listing.set_defaults(command=_list)
+
+    add_completion_command(add, parser)
     return parser
 
 
 def _run(options: argparse.Namespace) -> None:
     from scorebo.config import as_dict, compose
+    from scorebo.overrides import check_effect
     from scorebo.threads import limit_threads
 
     config = as_dict(compose(options.overrides, options.config_dir))
+    check_effect(options.overrides, [config], sweep=False)
     limit_threads(config["threads"])
     from scorebo.progress import Progress, describe
     from scorebo.store import RunStore
@@ -231,7 +249,7 @@ def _list(options: argparse.Namespace) -> None:
     from scorebo.config import available, describe_choice
     from scorebo.errors import check_choice
 
-    what = check_choice("listing", options.what, (*PLURALS, "figures"))
+    what = check_choice("listing", options.what, LISTED)
     if what == "figures":
         from scorebo.report import FIGURES
 

@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from scorebo.config import LEAST, as_dict, check_required, config_file, explained, hydra_compose, resolve
 from scorebo.errors import InputError, check_integer
+from scorebo.overrides import key_of, of_experiment, override_experiment
 from scorebo.scales import apply_scale
 from scorebo.store.identity import run_id, run_ids
 
@@ -64,13 +65,13 @@ class Composer:
                 return {**base, "acquisition": own}
         return self._plain(overrides)
 
-    def experiment(self, name: str) -> DictConfig:
-        """The experiment's own node: what it runs, at which scales."""
+    def experiment(self, name: str, given: Sequence[str] = ()) -> DictConfig:
+        """The experiment's own node: what it runs, at which scales, as `given` by `experiment.NAME=VALUE`."""
         own = self._own_experiment(name)
-        if own is not None:
+        if own is not None and not given:
             return own
         # Any task and acquisition will do, since an experiment is composed over them.
-        overrides = [f"experiment={name}", "benchmark=gramacy1", f"acquisition={REFERENCE}"]
+        overrides = [f"experiment={name}", "benchmark=gramacy1", f"acquisition={REFERENCE}", *given]
         with explained(overrides, self.config_dir):
             node = self._unscaled(overrides).get("experiment")
         if not isinstance(node, DictConfig):
@@ -108,7 +109,7 @@ class Composer:
         config = copy.deepcopy(self._unscaled([o for o in overrides if not o.startswith("scale=")]))
         if scale:
             config.scale = scale[-1]
-        apply_scale(config, {override.lstrip("+").partition("=")[0] for override in overrides})
+        apply_scale(config, set(map(key_of, overrides)))
         return config
 
     def _unscaled(self, overrides: Sequence[str]) -> DictConfig:
@@ -117,9 +118,11 @@ class Composer:
             return self._composed[key]
         chosen = [override for override in overrides if override.startswith("experiment=")]
         own = self._own_experiment(chosen[0].partition("=")[2].strip("'")) if len(chosen) == 1 else None
-        if own is not None and not any(override.lstrip("+~").startswith("experiment.") for override in overrides):
-            config = copy.deepcopy(self._unscaled([override for override in overrides if override not in chosen]))
+        if own is not None:
+            others = [override for override in overrides if override not in chosen and not of_experiment(override)]
+            config = copy.deepcopy(self._unscaled(others))
             config.experiment = own
+            override_experiment(config, overrides)
         else:
             config = hydra_compose(overrides, self.config_dir)
         self._composed[key] = config

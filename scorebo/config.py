@@ -13,6 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from scorebo.errors import InputError, check_choice, check_integer, check_number
+from scorebo.overrides import key_of, of_experiment, override_experiment
 from scorebo.scales import apply_scale
 
 if TYPE_CHECKING:
@@ -43,10 +44,13 @@ LEAST = {
     "optimizer.maxiter": 1,
 }
 OPTIONAL = ("workers", "mcmc.num_optima", "mcmc.num_features", "mcmc.transitions", "mcmc.refresh_every")
+SEQUENTIAL_SETTINGS = ("transitions", "refresh_every", "refresh_fraction")
 SAMPLER_SETTINGS = (
     *("sampler", "warmup", "thinning", "num_sets", "max_tree_depth", "target_acceptance"),
-    *("transitions", "refresh_every", "refresh_fraction"),
+    *SEQUENTIAL_SETTINGS,
 )
+MCMC_SETTINGS = (*SAMPLER_SETTINGS, "num_optima", "num_features")
+OPTIMIZER_SETTINGS = ("raw_samples", "restarts", "maxiter", "around_std")
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 # What a run does when an evaluation fails.
 ON_FAILURE = ("stop", "avoid")
@@ -105,7 +109,7 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> DictCon
     with explained(overrides, config_dir):
         check_required(overrides, config_dir)
         config = hydra_compose(overrides, config_dir)
-        apply_scale(config, {override.lstrip("+").partition("=")[0] for override in overrides})
+        apply_scale(config, set(map(key_of, overrides)))
         return resolve(config)
 
 
@@ -120,12 +124,14 @@ def hydra_compose(overrides: Sequence[str], config_dir: Path | None) -> DictConf
     """What Hydra composes, with its interpolations; each group that is to be named is."""
     from hydra import compose
 
-    overrides = [_quote_choice(override) for override in overrides]
-    _check_choices(overrides, config_dir)
+    given = [_quote_choice(override) for override in overrides if not of_experiment(override)]
+    _check_choices(given, config_dir)
     search = [] if config_dir is None else [f"hydra.searchpath=['file://{config_dir.resolve()}']"]
     with _hydra():
-        config = compose("config", overrides=overrides + search, return_hydra_config=True)
-    return without_hydra(config, config.hydra.runtime.choices)
+        config = compose("config", overrides=given + search, return_hydra_config=True)
+    config = without_hydra(config, config.hydra.runtime.choices)
+    override_experiment(config, overrides)
+    return config
 
 
 def without_hydra(config: DictConfig, choices: Mapping[str, str]) -> DictConfig:
@@ -246,12 +252,18 @@ def _check(config: DictConfig) -> None:
     for node in (*NAMED, "mcmc", "optimizer"):
         if not isinstance(config.get(node), DictConfig):
             raise InputError(f"{node} must be a node of settings, got {config.get(node)!r}.")
+    for node, allowed in (("mcmc", MCMC_SETTINGS), ("optimizer", OPTIMIZER_SETTINGS)):
+        for name in config[node]:
+            check_choice(f"setting in '{node}'", name, allowed)
     for name, minimum in LEAST.items():
         value = OmegaConf.select(config, name)
         if value is not None or name not in OPTIONAL:
             check_integer(name, value, minimum)
     check_choice("on_failure", config.get("on_failure"), ON_FAILURE)
-    check_choice("mcmc.sampler", config.mcmc.get("sampler"), ("map", "nuts", "pyro", "sequential"))
+    sampler = check_choice("mcmc.sampler", config.mcmc.get("sampler"), ("map", "nuts", "pyro", "sequential"))
+    unused = [] if sampler == "sequential" else [name for name in SEQUENTIAL_SETTINGS if name in config.mcmc]
+    if unused:
+        raise InputError(f"mcmc.{unused[0]} has no effect with mcmc.sampler={sampler}: add mcmc=sequential.")
     acceptance = check_number("mcmc.target_acceptance", config.mcmc.get("target_acceptance"), 0.0, exclusive=True)
     if acceptance >= 1.0:
         raise InputError(f"mcmc.target_acceptance must be below 1, got {acceptance:g}.")
@@ -283,7 +295,7 @@ def _explain(error: Exception, overrides: Sequence[str], config_dir: Path | None
     if isinstance(error, OverrideParseException):
         return f"Cannot read '{error.override}': a setting is given as NAME=VALUE, e.g. seed=2 or mcmc.warmup=64."
     for override in overrides:
-        key = override.lstrip("+~").partition("=")[0]
+        key = key_of(override)
         if f"'{key}'" in text and "Could not override" in text:
             group, _, setting = key.rpartition(".")
             try:

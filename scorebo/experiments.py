@@ -10,6 +10,7 @@ from typing import Any
 from scorebo.composer import Composer
 from scorebo.config import GROUPS, available
 from scorebo.errors import InputError, check_integer
+from scorebo.overrides import of_experiment
 from scorebo.scales import at_scale
 from scorebo.store.identity import run_id
 
@@ -18,6 +19,8 @@ from scorebo.store.identity import run_id
 SHARED = ("results", "launcher", "workers", "threads", "metrics_every", "on_failure")
 # A run's place in a sweep: all methods advance together, seed by seed. What is varied beyond these comes last.
 AXES = {"benchmark": "benchmarks", "model": "models", "acquisition": "acquisitions"}
+# What chooses the runs, also when it is given as `++seed=1`.
+CHOICES = (*AXES, "seed", "experiment", "scale")
 WHAT_TO_GIVE = (
     "Give settings with lists or ranges, e.g. benchmark=gramacy1 acquisition=sal_hr,bald seed=range(1,6), "
     "or the runs of a figure, e.g. experiment=al_mll scale=small"
@@ -36,8 +39,9 @@ def sweep_configs(
 
     Args:
         overrides: in Hydra's sweep grammar: `seed=range(1,26)`, `acquisition=sal_hr,bald`, `benchmark=glob(*)`. With
-            `experiment=NAME`, and `scale=smoke`, `small` or `paper`, its runs; benchmark, model, acquisition and seed
-            then choose among them, and any other setting changes them.
+            `experiment=NAME`, and `scale=smoke`, `small` or `paper`, its runs, which `experiment.acquisitions=[…]`,
+            `experiment.seeds=…` and so on change; benchmark, model, acquisition and seed then choose among them, and
+            any other setting changes them.
         config_dir: a folder with the user's own config groups.
         composer: of an earlier sweep, whose compositions are used again; it has its own `config_dir`.
     """
@@ -70,11 +74,13 @@ def _combinations(overrides: Sequence[str], composer: Composer) -> Iterator[tupl
         raise InputError(f"Nothing to sweep. {WHAT_TO_GIVE}.")
     experiments = [None if name == "null" else name for name in given.pop("experiment", [None])]
     scales = given.pop("scale", ["paper"])
-    for name, scale in itertools.product(experiments, scales):
+    changes = [[f"{key}={value}" for value in given.pop(key)] for key in [*given] if of_experiment(key)]
+    for name, scale, *changed in itertools.product(experiments, scales, *changes):
         chosen = dict(given)
-        fixed = [f"scale={scale}"] if name is None else [f"experiment={name}", f"scale={scale}"]
+        fixed = [f"scale={scale}", *changed]
         if name is not None:
-            chosen = _narrow(at_scale(composer.experiment(str(name)), str(scale)), chosen)
+            fixed = [f"experiment={name}", *fixed]
+            chosen = _narrow(at_scale(composer.experiment(str(name), changed), str(scale)), chosen)
             _check_tasks(str(name), chosen["benchmark"], composer.config_dir)
         seeds = chosen.pop("seed", None)
         order = [axis for axis in AXES if axis in chosen] + [key for key in chosen if key not in AXES]
@@ -92,6 +98,8 @@ def parse_sweep(overrides: Sequence[str], config_dir: Path | None = None) -> dic
     try:
         for override in OverridesParser.create().parse_overrides(list(overrides)):
             key = override.get_key_element()
+            if key.lstrip("+") in CHOICES:
+                key = key.lstrip("+")
             value = override.value()
             if key in given:
                 raise InputError(f"'{key}' is given twice. Give all its values at once, e.g. {key}=A,B.")

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from omegaconf import DictConfig
 
 from scorebo.config import as_dict, config_root, resolve, without_hydra
+from scorebo.errors import InputError
+from scorebo.overrides import check_one_run, check_scale, key_of, of_experiment
 from scorebo.scales import apply_scale
 
 
@@ -24,8 +26,10 @@ def run(config: DictConfig) -> None:
 
     hydra = HydraConfig.get()
     config = without_hydra(config, hydra.runtime.choices)
-    apply_scale(config, {override.lstrip("+").partition("=")[0] for override in hydra.overrides.task})
+    given = list(hydra.overrides.task)
+    apply_scale(config, set(map(key_of, given)))
     resolved = as_dict(resolve(config))
+    check_scale(given, [resolved])
     limit_threads(resolved["threads"])
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
@@ -35,9 +39,16 @@ def run(config: DictConfig) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Hand the command line, from `-m` on, to Hydra."""
+    """Hand the command line to Hydra; refuse what it would leave without effect."""
     import hydra
 
+    for argument in arguments:
+        if of_experiment(argument):
+            raise InputError(
+                f"Hydra's own multirun does not read {argument}: use `scorebo sweep`, or give the setting itself, "
+                "e.g. benchmark.total=20."
+            )
+    check_one_run(arguments)
     sys.argv = [sys.argv[0], *arguments]
     # Not as a decorator: launchers pickle `run` by its name.
     hydra.main(version_base="1.3", config_path=str(config_root()), config_name="config")(run)()

@@ -16,6 +16,7 @@ from scorebo.errors import InputError, check_integer
 from scorebo.experiments import sweep_configs
 from scorebo.launch.display import describe, wait
 from scorebo.launch.submit import cancel, submit, unfinished
+from scorebo.overrides import check_effect
 from scorebo.store import run_id
 
 
@@ -33,6 +34,7 @@ def main() -> int:
         check_integer("--workers", options.workers, 1)
         own = [f"experiment={options.experiment}", f"results={results}", f"workers={options.workers}"]
         configs = sweep_configs([*own, *options.overrides])
+        check_effect(options.overrides, configs, sweep=True)
     except InputError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2

@@ -22,8 +22,8 @@ EVERY_THIRD_FIT_COLD = ("mcmc=sequential", "mcmc.refresh_every=3", "mcmc.refresh
 
 
 def tiny_overrides(results: Path, benchmark: str = "gramacy1", acquisition: str = "sal_hr", *more: str) -> list[str]:
-    """Overrides of a run of 6 observations that takes about a second."""
-    return [
+    """Overrides of a run of 6 observations that takes about a second; of a setting given twice the last."""
+    overrides = [
         f"benchmark={benchmark}",
         f"acquisition={acquisition}",
         "benchmark.total=6",
@@ -31,6 +31,7 @@ def tiny_overrides(results: Path, benchmark: str = "gramacy1", acquisition: str 
         *TINY,
         *more,
     ]
+    return list({override.partition("=")[0]: override for override in overrides}.values())
 
 
 def tiny_config(results: Path, benchmark: str = "gramacy1", acquisition: str = "sal_hr", *more: str) -> dict[str, Any]:

@@ -4,11 +4,13 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from scorebo import __version__
 from scorebo.cli import main
 from scorebo.store import RunStore
 from tests.runs import TINY, tiny_config, tiny_overrides
@@ -228,7 +230,21 @@ def test_list(what, some, capsys):
     assert all(len(line.split()) > 1 for line in lines), "each name comes with what it is"
 
 
-@pytest.mark.parametrize("command", ["run", "collect", "plot", "report", "list"])
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"scorebo {__version__}\n"
+
+
+def test_the_version_stands_in_one_place():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" not in project["project"]
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["hatch"]["version"] == {"path": "scorebo/__init__.py"}
+
+
+@pytest.mark.parametrize("command", ["run", "collect", "plot", "report", "list", "completion"])
 def test_help_shows_examples(command, capsys):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])

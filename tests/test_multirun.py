@@ -29,3 +29,12 @@ def test_hydra_s_own_flag_with_another_command_is_refused_by_that_command(capsys
         main(["sweep", "-m", "benchmark=gramacy1", "seed=1,2"])
     assert stop.value.code == 2
     assert "scorebo: error: unrecognized arguments: -m" in capsys.readouterr().err
+
+
+def test_a_scale_without_an_experiment_is_refused(tmp_path):
+    overrides = tiny_overrides(tmp_path / "results", "gramacy1", "random", "scale=small")
+    command = [sys.executable, "-m", "scorebo", "run", *overrides, "-m"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ), check=False)
+    assert done.returncode != 0
+    assert "scale=small is the size of an experiment, but none is given: add experiment=NAME." in done.stderr
+    assert list(tmp_path.rglob("records.jsonl")) == []

@@ -91,23 +91,30 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 
 
 def _sweep(options: argparse.Namespace) -> int:
-    from scorebo.experiments import sweep_configs
+    from scorebo.experiments import parse_sweep, sweep_configs
+    from scorebo.launch.settings import check_workers
     from scorebo.launch.submit import submit, unfinished
+    from scorebo.overrides import check_effect
 
-    scale = [f"scale={options.scale}"] if options.scale else []
-    configs = sweep_configs([*options.overrides, *scale], options.config_dir)
+    overrides = [*options.overrides, *([f"scale={options.scale}"] if options.scale else [])]
+    configs = sweep_configs(overrides, options.config_dir)
     if not configs:
         raise InputError("There is nothing in this sweep.")
+    check_effect(overrides, configs, sweep=True)
+    check_workers(configs[0]["workers"], configs[0]["launcher"])
+    # Experiments may share all their runs, so that the configurations do not name every one of them.
+    names = parse_sweep(overrides, options.config_dir).get("experiment", [])
+    experiment = ",".join(names) if len(names) > 1 else None
     if options.dry_run:
         from scorebo.launch.plan import plan
 
-        print(plan(configs))
+        print(plan(configs, experiment))
         return 0
     left = len(unfinished(configs))
     print(f"{len(configs)} runs, {len(configs) - left} of them finished already")
     if not left:
         return 0
-    sweep = submit(configs, sys.argv)
+    sweep = submit(configs, sys.argv, experiment)
     results = Path(configs[0]["results"])
     print(f"{sweep.name} submitted ({sweep.about['launcher']['name']}): {sweep.folder}")
     print(f"`scorebo status {sweep.name} --results {results}` says how it goes.")

@@ -13,6 +13,7 @@ from scorebo.launch.estimate import Cost, costs, kind_of
 from scorebo.launch.folders import SWEEPS
 from scorebo.launch.settings import SlurmSettings, read_settings, usable_cores
 from scorebo.launch.submit import unfinished
+from scorebo.launch.sweep import folder_name
 from scorebo.store import RunStore
 from scorebo.store.markers import read_checkpoint
 
@@ -24,8 +25,11 @@ _SOURCES = {
 }
 
 
-def plan(configs: Sequence[Mapping[str, Any]]) -> str:
-    """How many runs, how many are done, core-hours, memory and wall time of the others, and the batch script."""
+def plan(configs: Sequence[Mapping[str, Any]], experiment: str | None = None) -> str:
+    """How many runs, how many are done, core-hours, memory and wall time of the others, and the batch script.
+
+    `experiment` is that of `Sweep.create`.
+    """
     threads = max(int(config["threads"]) for config in configs)
     settings = read_settings(configs[0]["launcher"], threads)
     left = [configs[index] for index in unfinished(configs)]
@@ -43,7 +47,7 @@ def plan(configs: Sequence[Mapping[str, Any]]) -> str:
         from scorebo.launch.slurm import batch_script
 
         jobs = math.ceil(len(left) / settings.runs_per_job)
-        name = (configs[0].get("experiment") or {}).get("name", "sweep")
+        name = folder_name(experiment or (configs[0].get("experiment") or {}).get("name"))
         script = batch_script(results.resolve() / SWEEPS / f"{name}-N", threads, settings, jobs)
         lines += ["", f"batch script ({jobs} jobs; in arrays no larger than the cluster allows)", script]
     return "\n".join(lines)

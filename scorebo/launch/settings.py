@@ -76,6 +76,15 @@ def read_settings(node: Mapping[str, Any], threads: int) -> Settings:
     return settings
 
 
+def check_workers(workers: int | None, launcher: Mapping[str, Any]) -> None:
+    """Refuse a number of local processes for a launcher that starts none."""
+    if workers is not None and launcher["name"] != LocalSettings.name:
+        raise InputError(
+            f"workers={workers} has no effect with launcher={launcher['name']}: launcher.array_parallelism={workers} "
+            "limits how many jobs run at a time."
+        )
+
+
 def usable_cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

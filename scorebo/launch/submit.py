@@ -12,7 +12,7 @@ from scorebo.errors import InputError
 from scorebo.launch import local
 from scorebo.launch.cluster import read_jobs
 from scorebo.launch.folders import SWEEPS
-from scorebo.launch.settings import SlurmSettings, read_settings
+from scorebo.launch.settings import SlurmSettings, check_workers, read_settings
 from scorebo.launch.status import RunStatus
 from scorebo.launch.sweep import Sweep
 from scorebo.launch.verified import Verified
@@ -44,11 +44,11 @@ def check_launcher(configs: Sequence[Mapping[str, Any]]) -> Any:
     return settings
 
 
-def submit(configs: Sequence[Mapping[str, Any]], command: Sequence[str]) -> Sweep:
-    """Freeze the configurations, hand what is unfinished to the launcher, and return at once."""
+def submit(configs: Sequence[Mapping[str, Any]], command: Sequence[str], experiment: str | None = None) -> Sweep:
+    """Freeze the configurations, hand what is unfinished to the launcher, and return at once; see `Sweep.create`."""
     settings = check_launcher(configs)
     left = unfinished(configs)
-    sweep = Sweep.create(configs, command)
+    sweep = Sweep.create(configs, command, experiment)
     if left and isinstance(settings, SlurmSettings):
         from scorebo.launch import slurm
 
@@ -102,6 +102,7 @@ def retry(
             config["launcher"] = {**config["launcher"], **overrides.get("launcher", {})}
         # All are checked before the first is submitted: a mistake in one of them leaves nothing half done.
         check_launcher(configs)
+        check_workers(overrides.get("workers"), configs[0]["launcher"])
         unfinished(configs)
-        again.append(configs)
-    return [submit(configs, command) for configs in again]
+        again.append((configs, old.about["experiment"]))
+    return [submit(configs, command, experiment) for configs, experiment in again]

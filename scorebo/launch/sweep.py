@@ -36,6 +36,8 @@ from scorebo.store.lock import is_locked
 from scorebo.store.resume import RUN_DIGITS
 
 FORMAT = 1
+# File systems take 255 bytes, and a number follows.
+NAME_LENGTH = 200
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,21 @@ class Sweep:
         self.results = folder.parents[1]
 
     @classmethod
-    def create(cls, configs: Sequence[Mapping[str, Any]], command: Sequence[str]) -> Sweep:
-        """Freeze `configs` (of one results folder and launcher; each run once) in a folder of their own."""
+    def create(
+        cls, configs: Sequence[Mapping[str, Any]], command: Sequence[str], experiment: str | None = None
+    ) -> Sweep:
+        """Freeze `configs` (of one results folder and launcher; each run once) in a folder of their own.
+
+        `experiment` names the experiments that were swept, separated by commas; by default that of the first run.
+        """
         if not configs:
             raise InputError("There is nothing in this sweep.")
         for name in ("results", "launcher", "workers"):
             if any(config.get(name) != configs[0].get(name) for config in configs):
                 raise InputError(f"A sweep has one '{name}': it cannot be swept over.")
-        experiment = configs[0].get("experiment") or {}
+        experiment = experiment or (configs[0].get("experiment") or {}).get("name")
         results = Path(configs[0]["results"])
-        sweep = cls(new_folder(results, experiment.get("name", "sweep")))
+        sweep = cls(new_folder(results, folder_name(experiment)))
         runs, lines, at = [], [], 0
         for config in configs:
             store = RunStore(results, config)
@@ -104,7 +111,7 @@ class Sweep:
         write_atomically(sweep.folder / "runs.json", json.dumps([asdict(run) for run in runs]))
         about = {
             "format": FORMAT,
-            "experiment": experiment.get("name"),
+            "experiment": experiment,
             "launcher": configs[0]["launcher"],
             "workers": configs[0].get("workers"),
             "threads": max(run.threads for run in runs),
@@ -129,6 +136,11 @@ class Sweep:
                 f"{FORMAT}. Look at it with the version that wrote it, or move it away: the runs themselves stay."
             )
         return about
+
+    @property
+    def experiments(self) -> list[str]:
+        """The experiments that were swept; none if the runs were given one by one."""
+        return self.about["experiment"].split(",") if self.about["experiment"] else []
 
     @cached_property
     def runs(self) -> list[SweepRun]:
@@ -171,14 +183,19 @@ class Sweep:
         return is_locked(f"{self.folder}/lock")
 
 
+def folder_name(experiment: str | None) -> str:
+    """What the folder of a sweep is called, its number apart."""
+    return (experiment or "sweep").replace(",", "+")[:NAME_LENGTH]
+
+
 def sweeps_in(results: Path, which: str | None = None) -> list[Sweep]:
     """The sweeps of a results folder, oldest first; `which`: those of an experiment, or the one of that name."""
     sweeps = [Sweep(path) for path in sweep_folders(results)]
     if which is None:
         return sweeps
-    chosen = [sweep for sweep in sweeps if which in (sweep.name, sweep.about["experiment"])]
+    chosen = [sweep for sweep in sweeps if which in (sweep.name, *sweep.experiments)]
     if not chosen:
-        known = {sweep.name for sweep in sweeps} | {str(s.about["experiment"]) for s in sweeps if s.about["experiment"]}
+        known = {name for sweep in sweeps for name in (sweep.name, *sweep.experiments)}
         there = f"There are {', '.join(sorted(known))}." if known else "None was submitted there."
         raise InputError(f"No sweep or experiment '{which}' in {results}. {there}")
     return chosen

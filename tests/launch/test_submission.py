@@ -12,7 +12,7 @@ from scorebo.errors import InputError
 from scorebo.launch import outcomes, slurm
 from scorebo.launch.settings import LocalSettings, SlurmSettings, read_settings
 from scorebo.launch.submit import submit, unfinished
-from scorebo.launch.sweep import Sweep
+from scorebo.launch.sweep import Sweep, sweeps_in
 from scorebo.store import RunStore
 from tests.runs import TINY
 from tests.store.store_samples import make_run
@@ -48,6 +48,25 @@ def test_results_that_are_moved_take_their_sweeps_along(tmp_path):
 def test_two_submissions_get_two_names(tmp_path):
     names = {Sweep.create(sweep_of(tmp_path, range(1, 2)), []).name for _ in range(3)}
     assert names == {"sweep-1", "sweep-2", "sweep-3"}
+
+
+def test_a_sweep_is_named_after_all_its_experiments(tmp_path, monkeypatch, capsys):
+    """`al_rmse` has the runs of `al_mll`, so that no configuration names it; a retry goes by the same names."""
+    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: None)
+    overrides = ["experiment=al_mll,al_rmse", "scale=smoke", "benchmark=gramacy1", "seed=1", f"results={tmp_path}"]
+    assert main(["sweep", *overrides]) == 0
+    for which in ("al_mll", "al_rmse", "al_mll+al_rmse-1"):
+        assert [sweep.name for sweep in sweeps_in(tmp_path, which)] == ["al_mll+al_rmse-1"]
+    assert main(["retry", "--failed", "al_rmse", "--results", str(tmp_path)]) == 0
+    assert [sweep.name for sweep in sweeps_in(tmp_path, "al_rmse")] == ["al_mll+al_rmse-1", "al_mll+al_rmse-2"]
+    with pytest.raises(InputError, match=r"There are al_mll, al_mll\+al_rmse-1, al_mll\+al_rmse-2, al_rmse\."):
+        sweeps_in(tmp_path, "bo_regret")
+
+
+def test_a_sweep_of_many_experiments_has_a_folder(tmp_path):
+    names = [f"experiment_{number}" for number in range(50)]
+    sweep = Sweep.create(sweep_of(tmp_path, range(1, 2)), [], ",".join(names))
+    assert sweeps_in(tmp_path, names[-1])[0].folder == sweep.folder
 
 
 def test_only_unfinished_runs_are_left(tmp_path):
@@ -206,6 +225,14 @@ def test_retry_submits_nothing_if_a_part_of_it_cannot_be(tmp_path, monkeypatch, 
     assert main(["retry", "--failed", "--results", str(tmp_path), "launcher.memory_gb=8"]) == 2
     assert "Unknown option of launcher 'local' 'memory_gb'. Allowed: minutes." in capsys.readouterr().err
     assert sorted(path.name for path in (tmp_path / ".sweeps").glob("sweep-*")) == ["sweep-1", "sweep-2"]
+
+
+def test_retry_refuses_workers_for_a_cluster(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("scorebo.launch.slurm.check_cluster", lambda settings: None)
+    monkeypatch.setattr("scorebo.launch.slurm.submit", lambda *_: pytest.fail("submitted"))
+    Sweep.create(sweep_of(tmp_path, range(1, 2), "launcher=slurm"), [])
+    assert main(["retry", "--failed", "--results", str(tmp_path), "workers=2"]) == 2
+    assert "workers=2 has no effect with launcher=slurm: launcher.array_parallelism=2" in capsys.readouterr().err
 
 
 def test_a_disk_that_is_full_at_submission_is_said_and_leaves_nothing_behind(tmp_path, monkeypatch, capsys):

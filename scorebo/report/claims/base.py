@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scorebo.report.evidence import Evidence, MissingRunsError
@@ -22,7 +22,7 @@ class Part:
         verdict: supported, contradicted or undecided.
         needed: seeds in all with which an undecided statement would be decided, if all stays as estimated; None if
             it cannot be said.
-        lacking: what has not been run, without which the statement cannot be decided by any number of seeds.
+        lacking: the tasks without runs, without which the statement cannot be decided by any number of seeds.
     """
 
     words: str
@@ -30,7 +30,7 @@ class Part:
     seeds: int
     verdict: str
     needed: int | None = None
-    lacking: str = ""
+    lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,5 +75,10 @@ def judge(claim: Claim, evidence: Evidence) -> Finding:
     more = None
     if verdict == UNDECIDED and all(part.needed is not None for part in open_parts):
         more = max(max(1, (part.needed or 0) - part.seeds) for part in open_parts)
-    lacking = dict.fromkeys(part.lacking for part in open_parts if part.lacking)
-    return Finding(claim.id, claim.text, verdict, seeds, more, parts, "; ".join(lacking))
+    lacking = list(dict.fromkeys(task for part in open_parts for task in part.lacking))
+    return Finding(claim.id, claim.text, verdict, seeds, more, parts, no_runs_on(lacking) if lacking else "")
+
+
+def no_runs_on(tasks: Sequence[str]) -> str:
+    """Which tasks have no runs, in words."""
+    return f"no runs on {', '.join(tasks)}"

@@ -19,7 +19,7 @@ def finals(table: pd.DataFrame, metric: str) -> dict[str, pd.DataFrame]:
     column = METRICS[metric].column.removeprefix("log10_")
     if column not in table or not np.isfinite(table[column].astype(float)).any():
         raise MissingRunsError(f"no values of {column}")
-    return {found.task: found.final for found in outcomes(table, metric)}
+    return {found.task: _of_task(found.task, found.final) for found in outcomes(table, metric)}
 
 
 def average_ranks(table: pd.DataFrame, metric: str, start: float = 0.0, end: float = 1.0) -> dict[str, pd.DataFrame]:
@@ -32,8 +32,14 @@ def average_ranks(table: pd.DataFrame, metric: str, start: float = 0.0, end: flo
         at = complete.index.get_level_values("num_observations")
         time = (at - at.min()) / max(1, at.max() - at.min())
         inside = complete[(time >= start) & (time <= end)]
-        frames[task] = inside.rank(axis=1).groupby(level="seed").mean()
+        frames[task] = _of_task(task, inside.rank(axis=1).groupby(level="seed").mean())
     return frames
+
+
+def _of_task(task: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, which says of which task it is where a method is missing in it."""
+    frame.attrs["task"] = task
+    return frame
 
 
 def fluctuation(table: pd.DataFrame, metric: str, task: str) -> pd.DataFrame:

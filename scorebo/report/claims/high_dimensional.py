@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from scorebo.report.claims.base import Claim, Evidence, MissingRunsError, Part
+from scorebo.report.claims.base import Claim, Evidence, MissingRunsError, Part, no_runs_on
 from scorebo.report.claims.frames import finals, log_sets, moment, per_run
 from scorebo.report.claims.orders import Ahead
 from scorebo.report.claims.statements import (
@@ -22,6 +22,7 @@ from scorebo.report.statistics.comparison import paired_differences
 
 SAAS = ("ackley4_25", "hartmann6_25", "lasso_dna", "svm_ct")
 ADDITIVE = ("addgp6", "addgp10", "cosmology")
+LEVELS = ("noise0", "low", "high")
 PD1 = ("pd1_wmt", "pd1_lm1b", "pd1_cifar100")
 ACTIVE = 4  # of Ackley's 25 dimensions
 ACTIVE_LOG, INACTIVE_LOG = -1.0, 1.0  # log10 of the lengthscales that the paper tells: about the one, above the other
@@ -35,12 +36,6 @@ def _standardised(final: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Final values of the tasks that NEI has runs on, in units of the standard deviation of these over seeds."""
     spreads = {task: float(frame["nei"].std()) for task, frame in final.items() if "nei" in frame}
     return {task: final[task] / (spread if spread > 0 else 1.0) for task, spread in spreads.items()}
-
-
-def _task(final: dict[str, pd.DataFrame], task: str) -> pd.DataFrame:
-    if task not in final:
-        raise MissingRunsError(f"no runs on {task}")
-    return final[task]
 
 
 def _saas(evidence: Evidence) -> list[Part]:
@@ -89,7 +84,8 @@ def _additive(evidence: Evidence) -> list[Part]:
     drawn = [frame for task, frame in final.items() if task != "cosmology"]
     words = "final value on the GP samples in standard deviations, SCoreBO − NEI"
     if drawn:
-        parts.append(alike(words, drawn, "scorebo_hr", "nei", ALIKE, complete=len(drawn) == len(ADDITIVE) - 1))
+        missing = [task for task in ADDITIVE[:2] if task not in final]
+        parts.append(alike(words, drawn, "scorebo_hr", "nei", ALIKE, missing))
     if "cosmology" in final:
         gain = paired_differences(require(final["cosmology"], ["scorebo_hr"]), "nei", "scorebo_hr")
         words = f"{ALIKE:g} − gain of SCoreBO over NEI on cosmology in standard deviations"
@@ -98,11 +94,12 @@ def _additive(evidence: Evidence) -> list[Part]:
 
 
 def _deep_learning(evidence: Evidence) -> list[Part]:
-    frames = list(finals(evidence.runs("pd1"), "best_observed").values())
-    methods, complete = ("scorebo_hr", "jes", "mes", "nei"), len(frames) == len(PD1)
+    final = finals(evidence.runs("pd1"), "best_observed")
+    frames, methods = list(final.values()), ("scorebo_hr", "jes", "mes", "nei")
+    missing = [task for task in PD1 if task not in final]
     return [
-        holds("tasks on which SCoreBO ends best, less 1.5", frames, methods, best_count(0, 2), complete),
-        holds("1.5 − number of methods ahead of SCoreBO on any task", frames, methods, Ahead(0, 1), complete),
+        holds("tasks on which SCoreBO ends best, less 1.5", frames, methods, best_count(0, 2), missing),
+        holds("1.5 − number of methods ahead of SCoreBO on any task", frames, methods, Ahead(0, 1), missing),
     ]
 
 
@@ -110,11 +107,14 @@ def _noise(evidence: Evidence) -> list[Part]:
     final = finals(evidence.runs("saas_noise"), "best_observed")
     in_units = _standardised(final)
     pair, parts = ("scorebo_hr", "nei"), []
+    missing = [name for task in SAAS[:2] for level in LEVELS if (name := f"{task}_{level}") not in in_units]
+    if missing:
+        raise MissingRunsError(no_runs_on(missing))
     for task in SAAS[:2]:
-        for level in ("noise0", "low"):
+        for level in LEVELS[:2]:
             words = f"{task}_{level}, standard deviations, SCoreBO − NEI"
-            parts.append(alike(words, [_task(in_units, f"{task}_{level}")], *pair, ALIKE_ON_ONE))
-        low, high = (require(_task(final, f"{task}_{level}"), pair) for level in ("low", "high"))
+            parts.append(alike(words, [in_units[f"{task}_{level}"]], *pair, ALIKE_ON_ONE))
+        low, high = (require(final[f"{task}_{level}"], pair) for level in LEVELS[1:])
         parts.append(greater(f"best observation on {task}_high, NEI − SCoreBO", high, *pair[::-1]))
         parts.append(greater(f"what the high noise costs on {task}, NEI − SCoreBO", high - low, *pair[::-1]))
     return parts
@@ -127,7 +127,7 @@ def _few_sets(evidence: Evidence) -> list[Part]:
     shared = [task for task in PD1 if task in many and task in few]
     if not shared:
         raise MissingRunsError("no task with runs of both numbers of sets")
-    complete, both = len(shared) == len(PD1), {}
+    missing, both = [task for task in PD1 if task not in shared], {}
     for task in shared:
         frames = (require(found[task], pair) for found in (many, few))
         both[task] = pd.DataFrame(
@@ -135,9 +135,9 @@ def _few_sets(evidence: Evidence) -> list[Part]:
         )
     in_units = _standardised(many)
     words = "gain over NEI with 32 sets, in standard deviations"
-    parts = [holds(words, [in_units[task] for task in shared], pair, below_others([0], [1]), complete)]
+    parts = [holds(words, [in_units[task] for task in shared], pair, below_others([0], [1]), missing)]
     parts += [greater(f"gain over NEI on {task}, 32 sets − few", gains, "32", "few") for task, gains in both.items()]
-    return [*parts, *absent([task for task in PD1 if task not in shared])]
+    return [*parts, *absent(missing)]
 
 
 CLAIMS = (

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scorebo.report.claims.base import CONTRADICTED, SUPPORTED, UNDECIDED, MissingRunsError, Part
+from scorebo.report.claims.base import CONTRADICTED, SUPPORTED, UNDECIDED, MissingRunsError, Part, no_runs_on
 from scorebo.report.claims.orders import LEVEL, SHORTFALL, Below, BestCount, Order
 from scorebo.report.statistics import Estimate, intervals
 from scorebo.report.statistics.comparison import paired_differences
@@ -43,21 +43,20 @@ def absent(tasks: Sequence[str]) -> list[Part]:
     """A statement on each of several tasks that cannot be made, since these have no runs; none if all have."""
     if not tasks:
         return []
-    words = f"no runs on {', '.join(tasks)}"
-    return [Part(words, Estimate(math.nan), 0, UNDECIDED, lacking=words)]
+    return [Part(no_runs_on(tasks), Estimate(math.nan), 0, UNDECIDED, lacking=tuple(tasks))]
 
 
-def alike(words: str, frames: Frames, first: str, second: str, margin: float, complete: bool = True) -> Part:
+def alike(words: str, frames: Frames, first: str, second: str, margin: float, missing: Sequence[str] = ()) -> Part:
     """The mean difference, averaged over tasks, is smaller than `margin` either way, and larger on no task.
 
-    `complete` is as for `holds`. A large difference on some tasks, cancelled by that on others, is not alike.
+    `missing` is as for `holds`. A large difference on some tasks, cancelled by that on others, is not alike.
     """
     groups = [paired_differences(require(frame, [first, second]), first, second) for frame in frames]
     part = within(f"{words} (alike: within ±{margin:g})", groups, margin)
     beyond = sum(_beyond(group, margin, len(groups)) for group in groups)
     if beyond and len(groups) > 1:
         part = replace(part, words=f"{part.words}, beyond on {beyond} of {len(groups)} tasks", verdict=CONTRADICTED)
-    return part if complete else _incomplete(part)
+    return _incomplete(part, missing)
 
 
 def _beyond(values: np.ndarray, margin: float, tasks: int) -> bool:
@@ -90,7 +89,9 @@ def _enough(part: Part) -> Part:
     return replace(part, verdict=UNDECIDED, needed=max(FEWEST, part.needed or 0) if part.seeds else None)
 
 
-def holds(words: str, frames: Frames, methods: Sequence[str], statistic: Statistic, complete: bool = True) -> Part:
+def holds(
+    words: str, frames: Frames, methods: Sequence[str], statistic: Statistic, missing: Sequence[str] = ()
+) -> Part:
     """A statistic of the outcomes of several tasks is above 0.
 
     Its interval is that of an order, or comes from resampling the seeds of each task.
@@ -100,7 +101,7 @@ def holds(words: str, frames: Frames, methods: Sequence[str], statistic: Statist
         frames: a task each.
         methods: the columns that are needed; seeds that lack one are left out.
         statistic: from a list of `resamples x seeds x methods` to `resamples`.
-        complete: False where tasks are missing, without which the statement cannot be decided.
+        missing: the tasks without runs, without which the statement cannot be decided.
     """
     values = [require(frame, methods)[list(methods)].dropna().to_numpy() for frame in frames]
     seeds = min(map(len, values), default=0)
@@ -108,8 +109,7 @@ def holds(words: str, frames: Frames, methods: Sequence[str], statistic: Statist
         raise MissingRunsError(f"no seed with runs of {', '.join(methods)}")
     value = float(statistic([part[None] for part in values])[0])
     if seeds < FEWEST:
-        few = Part(words, Estimate(value), seeds, UNDECIDED, FEWEST)
-        return few if complete else _incomplete(few)
+        return _incomplete(Part(words, Estimate(value), seeds, UNDECIDED, FEWEST), missing)
     if isinstance(statistic, Order):
         bounds = statistic.bounds(values)
         estimate, verdict = Estimate(value, *bounds), _side(*bounds)
@@ -119,8 +119,8 @@ def holds(words: str, frames: Frames, methods: Sequence[str], statistic: Statist
         estimate = Estimate(value, *(float(q) for q in np.quantile(found, [tail, 1 - tail])))
         share = float(np.mean(found > 0))
         verdict = SUPPORTED if share >= 1 - tail else CONTRADICTED if share <= tail else UNDECIDED
-    if not complete:
-        return _incomplete(Part(words, estimate, seeds, verdict))
+    if missing:
+        return _incomplete(Part(words, estimate, seeds, verdict), missing)
     needed = _seeds_to_decide(values, statistic, seeds) if verdict == UNDECIDED else None
     return Part(words, estimate, seeds, verdict, needed)
 
@@ -130,10 +130,12 @@ def _side(low: float, high: float) -> str:
     return SUPPORTED if low > 0 else CONTRADICTED if high <= 0 else UNDECIDED
 
 
-def _incomplete(part: Part) -> Part:
-    """A statement over several tasks of which some have no runs."""
-    words = f"{part.words} (tasks are missing)"
-    return replace(part, words=words, verdict=UNDECIDED, needed=None, lacking="tasks are missing")
+def _incomplete(part: Part, missing: Sequence[str]) -> Part:
+    """A statement over several tasks, which is undecided if some of them have no runs."""
+    if not missing:
+        return part
+    words = f"{part.words} ({no_runs_on(missing)})"
+    return replace(part, words=words, verdict=UNDECIDED, needed=None, lacking=tuple(missing))
 
 
 def expanded_tail(seeds: int) -> float:
@@ -151,7 +153,8 @@ def require(frame: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     """The frame, if it has these columns."""
     lacking = [method for method in methods if method not in frame.columns]
     if lacking:
-        raise MissingRunsError(f"no runs of {', '.join(lacking)}")
+        where = f" on {frame.attrs['task']}" if "task" in frame.attrs else ""
+        raise MissingRunsError(f"no runs of {', '.join(lacking)}{where}")
     return frame
 
 

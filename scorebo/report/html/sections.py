@@ -13,7 +13,9 @@ import pandas as pd
 from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Finding
 from scorebo.report.claims.text import evidence_words, statement_words, verdict_words
 from scorebo.report.health import THRESHOLDS, health
+from scorebo.report.html.stopped import ranges, span, stopped_table
 from scorebo.report.html.tables import Cell, command, number, table
+from scorebo.report.provenance import DIGITS
 from scorebo.report.style import label, method_order, task_order, title
 from scorebo.selection import Selection
 from scorebo.store.columns import PHASES, phase_columns
@@ -142,7 +144,13 @@ def _bar(parts: list[float]) -> Cell:
 
 
 def failures_section(lines: Iterable[Mapping[str, Any]], unfinished: pd.DataFrame, lost: Sequence[Any]) -> str:
-    """What fell back or failed, summed up by task, method and reason; runs that have not ended."""
+    """What fell back or failed, runs that stopped and runs that have not ended, each summed up by task and method.
+
+    Args:
+        lines: of the runs' ledgers.
+        unfinished: the last record of every run that has not ended.
+        lost: where the runs stand that nobody goes on with.
+    """
     sums: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for line in lines:
         names = Path(line["run"]).parts[-4:-1]
@@ -153,18 +161,21 @@ def failures_section(lines: Iterable[Mapping[str, Any]], unfinished: pd.DataFram
         for (task, _, method, kind, reason), group in sums.items()
     ]  # fmt: skip
     heads = ["Task", "Method", "What", "Reason", "Runs", "Times", "The first of them again"]
-    parts = [table("Retries, fallbacks and failures", heads, rows) if rows else "<p>Nothing failed or fell back.</p>"]
-    if lost:
-        states = [[run.label, run.state, run.reason or "", number(run.iteration)] for run in lost]
-        parts.append(
-            table("Runs that failed, were lost or were cancelled", ["Run", "State", "Reason", "Iteration"], states)
-        )
-    if len(unfinished):
-        open_runs = [
-            [*_who(row), number(row["seed"]), number(row["iteration"])] for row in unfinished.to_dict("records")
-        ]
-        parts.append(table("Runs that have not ended", ["Task", "Model", "Method", "Seed", "Iterations"], open_runs))
-    return "".join(parts)
+    parts = [table("Retries, fallbacks and failures", heads, rows)] if rows else []
+    parts += [stopped_table(lost)] if lost else []
+    stopped = {run.run_id[:DIGITS] for run in lost}
+    going_on = unfinished[~unfinished["run_id"].str[:DIGITS].isin(stopped)]
+    parts += [_open_runs(going_on)] if len(going_on) else []
+    return "".join(parts) or "<p>Nothing failed or fell back.</p>"
+
+
+def _open_runs(rows: pd.DataFrame) -> str:
+    lines = [
+        [*_who(group.iloc[0].to_dict()), number(len(group)), ranges(group["seed"]), span(group["iteration"])]
+        for _, group in rows.groupby(_NAMES, sort=False)
+    ]
+    heads = ["Task", "Model", "Method", "Runs", "Seeds", "Iterations"]
+    return table("Runs that have not ended", heads, lines)
 
 
 def failed_points_table(rows: pd.DataFrame) -> str:

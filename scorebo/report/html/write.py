@@ -28,6 +28,7 @@ from scorebo.report.evidence import Evidence
 from scorebo.report.figures import FIGURES
 from scorebo.report.html import sections
 from scorebo.report.html.figures import PageFigure, figure_list, figure_section, figures_of, page_figure
+from scorebo.report.html.stopped import stopped_runs
 from scorebo.report.html.tables import command
 from scorebo.report.style import label, title
 from scorebo.store import find_runs
@@ -165,19 +166,13 @@ def _subtitle(evidence: Evidence) -> str:
 
 def _failures(evidence: Evidence, wanted: frozenset[str], there: Mapping[str, Path], unfinished: Any) -> str:
     from scorebo.failures import ledger_lines
-    from scorebo.launch.status import STOPPED, survey
-    from scorebo.launch.sweep import sweeps_in
 
     short = {run[: provenance.DIGITS] for run in wanted}
     shown = {str(folder) for run, folder in there.items() if run in short}  # of a run in two folders one
     roots = evidence.query.folders
     lines = [line for root in roots for line in ledger_lines(root) if line["run"] in shown]
-    lost: dict[str, Any] = {}
-    for root in roots:
-        if sweeps_in(root):
-            failed = survey(root, tails=False).of(*STOPPED)
-            lost |= {run.run_id[:12]: run for run in failed if run.run_id[:12] in short}
-    return sections.failures_section(lines, unfinished, list(lost.values()))
+    stopped = {run.run_id: run for root in roots for run in stopped_runs(root, short, evidence.chosen)}
+    return sections.failures_section(lines, unfinished, list(stopped.values()))
 
 
 def _provenance(evidence: Evidence, there: Mapping[str, Path], origin: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -111,6 +112,29 @@ def test_all_claims_of_the_paper_are_there():
             assert verdict(claim, Made()) == "not run"
 
 
+ON_SIX_TASKS = {
+    "P2": ("al_mll", partial(learning, {method: place for place, method in enumerate(AL)}), AL_TASKS),
+    "P4": ("al_rmse", partial(learning, {method: -place for place, method in enumerate(AL)}, column="rmse"), AL_TASKS),
+    "P5": ("bo_regret", partial(optimising, dict.fromkeys(BO, 0.0) | {"scorebo_hr": -1.0}), BO_TASKS),
+}
+
+
+@pytest.mark.parametrize(("claim", "experiment", "made", "tasks"), [(c, *rest) for c, rest in ON_SIX_TASKS.items()])
+def test_the_tasks_without_runs_are_named(claim, experiment, made, tasks):
+    for missing in ([tasks[2]], [tasks[0], tasks[5]]):
+        found = judge(CLAIMS[claim], Made({experiment: made(tasks=[task for task in tasks if task not in missing])}))
+        words = f"no runs on {', '.join(missing)}"
+        assert (found.verdict, found.note) == ("undecided", words)
+        assert all(part.words.endswith(f"({words})") for part in found.parts)
+        assert f"undecided ({words})" in format_scorecard([found], markdown=True)
+
+
+def test_a_task_without_runs_of_a_method_is_named():
+    table = learning({method: place for place, method in enumerate(AL)})
+    table = table[~(table["benchmark"].eq("ishigami") & table["acquisition"].eq("sal_ws"))]
+    assert judge(CLAIMS["P2"], Made({"al_mll": table})).note == "no runs of sal_ws on ishigami"
+
+
 def test_p1():
     def table(true, lognormal, botorch):
         levels = {"nei": {"true": true, "bo_lognormal": lognormal, "botorch": botorch}}
@@ -193,7 +217,7 @@ def test_p7():
     # A method with runs under one of the models only: the other's are named as missing.
     half = optimising({"nei": 0.0}, ["gp8"], models=("bo_lognormal", "botorch"))
     half = pd.concat([half, optimising({"scorebo_hr": -1.0}, ["gp8"])], ignore_index=True)
-    assert judge(CLAIMS["P7"], Made({"gp8_regret": half})).note == "no runs of scorebo_hr@botorch"
+    assert judge(CLAIMS["P7"], Made({"gp8_regret": half})).note == "no runs of scorebo_hr@botorch on gp8"
 
 
 def test_p8():
@@ -265,6 +289,9 @@ def test_p9_and_p14():
 
     assert verdict("P14", ablation(3.0)) == "supported"
     assert verdict("P14", ablation(-3.0)) == "contradicted"
+    table = ablation(3.0).runs("saas_noise")
+    some = table[~table["benchmark"].isin(["ackley4_25_low", "hartmann6_25_high"])]
+    assert judge(CLAIMS["P14"], Made({"saas_noise": some})).note == "no runs on ackley4_25_low, hartmann6_25_high"
 
 
 def test_p10():
@@ -285,7 +312,7 @@ def test_p10():
     found = {"scorebo_hr": 0.1, "nei": 2.0}
     assert verdict("P10", evidence(found, gain=3.0)) == "contradicted"
     assert verdict("P10", evidence(found, gain=-3.0)) == "supported"  # no gain is no gain
-    for tasks, note in ((["addgp6", "addgp10"], "cosmology"), (["addgp6"], "addgp10, cosmology; tasks are missing")):
+    for tasks, note in ((["addgp6", "addgp10"], "cosmology"), (["addgp6"], "addgp10, cosmology")):
         some = judge(CLAIMS["P10"], evidence(found, tasks))
         assert (some.verdict, some.note) == ("undecided", f"no runs on {note}")
     bare = Made({"addgp": optimising({"scorebo_hr": 0.0, "nei": 0.0}, ["addgp6"], column="best")})

@@ -46,8 +46,9 @@ def test_few_seeds_decide_nothing():
     assert alike("a − b", [same], "a", "b", 0.2).verdict == UNDECIDED
     part = holds("best", [frame(seeds=4, a=0.0, b=9.0)], ["a", "b"], best_count(0, 1))
     assert (part.verdict, part.needed) == (UNDECIDED, 5)
-    some = holds("best", [frame(seeds=4, a=0.0, b=9.0)], ["a", "b"], best_count(0, 1), complete=False)
-    assert (some.verdict, some.needed, some.lacking) == (UNDECIDED, None, "tasks are missing")
+    some = holds("best", [frame(seeds=4, a=0.0, b=9.0)], ["a", "b"], best_count(0, 1), missing=["t", "u"])
+    assert (some.words, some.lacking) == ("best (no runs on t, u)", ("t", "u"))
+    assert (some.verdict, some.needed) == (UNDECIDED, None)
     assert statement_words(positive("x", np.array([1.0]))) == "x: +1, 1 seed"
 
 
@@ -58,8 +59,8 @@ def test_alike_needs_an_interval_within_the_margin():
     unsure = alike("a − b", [frame(a=0.0, b=0.0, noise=1.0)], "a", "b", 0.2)
     assert unsure.verdict == UNDECIDED
     assert unsure.needed > 10
-    some = alike("a − b", same, "a", "b", 0.2, complete=False)
-    assert (some.verdict, some.lacking) == (UNDECIDED, "tasks are missing")
+    some = alike("a − b", same, "a", "b", 0.2, missing=["t"])
+    assert (some.verdict, some.lacking) == (UNDECIDED, ("t",))
 
 
 def test_differences_that_cancel_between_tasks_are_not_alike():
@@ -68,7 +69,7 @@ def test_differences_that_cancel_between_tasks_are_not_alike():
     assert abs(part.estimate.value) < 0.1
     assert part.verdict == CONTRADICTED
     assert part.words == "a − b (alike: within ±0.2), beyond on 6 of 6 tasks"
-    assert alike("a − b", frames, "a", "b", 0.2, complete=False).verdict == UNDECIDED
+    assert alike("a − b", frames, "a", "b", 0.2, missing=["t"]).verdict == UNDECIDED
 
 
 def test_tasks_at_the_margin_are_rarely_called_beyond_it():
@@ -109,7 +110,7 @@ def test_counts_of_tasks():
     unsure = holds("best on 4", close, ["a", "b"], best_count(0, 4))
     assert unsure.verdict == UNDECIDED
     assert unsure.needed is None or unsure.needed > 10
-    assert holds("best on 4", tasks, ["a", "b"], best_count(0, 4), complete=False).verdict == UNDECIDED
+    assert holds("best on 4", tasks, ["a", "b"], best_count(0, 4), missing=["t"]).verdict == UNDECIDED
     same = pd.DataFrame({"a": np.arange(10.0), "b": np.arange(10.0)})  # a tie is no win
     assert holds("best on 1", [same], ["a", "b"], best_count(0, 1)).verdict == CONTRADICTED
 

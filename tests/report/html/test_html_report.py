@@ -13,12 +13,15 @@ import pytest
 from scorebo.cli import main
 from scorebo.errors import InputError
 from scorebo.experiments import sweep_configs
+from scorebo.launch import outcomes
+from scorebo.launch.sweep import Sweep
 from scorebo.query import Query
 from scorebo.report import FIGURES, provenance
 from scorebo.report.evidence import Evidence
 from scorebo.report.html.colours import CONTRAST, DARK_PAGE, contrast, on_dark
 from scorebo.report.html.figures import page_figure
 from scorebo.report.html.panels import SYMBOLS, figure_panels, numbers
+from scorebo.report.html.stopped import ranges
 from scorebo.report.html.tables import Cell, number, table
 from scorebo.report.html.write import _json, write_report
 from scorebo.report.style import METHODS
@@ -232,6 +235,65 @@ def test_whence_reads_the_report(report, results, tmp_path, monkeypatch, capsys)
     monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: ill)
     healthy = {"experiment": "bo_regret", "scale": "smoke", "healthy_only": True}
     assert compare_with_now({**found, "selection": healthy}, moved).further == 1
+
+
+def failures_of(results, tmp_path):
+    """The rows of the tables on failures, in plain text, by caption; the section's text if there is no table."""
+    out = tmp_path / "report.html"
+    assert main(["report", "--results", str(results), "--scale", "smoke", "--out", str(out)]) == 0
+    section = re.search('<section id="failures".*?</section>', out.read_text(), re.DOTALL).group()
+    tables = re.findall("<caption>(.*?)</caption>.*?<tbody>(.*?)</tbody>", section, re.DOTALL)
+    plain = {
+        caption: [re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row) for row in body.split("</tr>")[:-1]]
+        for caption, body in tables
+    }
+    return plain or re.sub("<.*?>", "", section)
+
+
+def test_nothing_failed_is_said_where_nothing_did(report):
+    assert "Nothing failed or fell back." in report.read_text()
+
+
+def test_runs_that_failed_or_were_lost_are_grouped(results, tmp_path):
+    shutil.copytree(results, tmp_path / "results")
+    results = tmp_path / "results"
+    base = ["experiment=al_mll", f"results={results}"]
+    sweep = Sweep.create(sweep_configs([*base, "scale=smoke", "benchmark=gramacy1,higdon,branin_al"]), [])
+    Sweep.create(sweep_configs([*base, "scale=small", "benchmark=gramacy2", "seed=1"]), [])  # not of this page
+    for run in sweep.runs:
+        if (run.benchmark, run.acquisition) == ("higdon", "bqbc"):
+            reason = f"the evaluation at [0.{run.seed}] returned nan" if run.seed < 3 else "out of memory"
+            outcomes.note(sweep, run, outcomes.FAILED, reason=reason)
+    found = failures_of(results, tmp_path)
+    assert list(found) == ["Runs that failed or were lost"], "and nowhere that nothing failed"
+    (lost,) = {row[4] for row in found["Runs that failed or were lost"] if row[3] == "lost"}
+    assert sorted(found["Runs that failed or were lost"]) == sorted(
+        [task, "al_lognormal", method, state, reason, str(runs), seeds, "0", sweep.name]
+        for task, method, state, reason, runs, seeds in (
+            ("Gramacy (1D)", "QBMGP", "lost", lost, 3, "1–3"),
+            ("Gramacy (1D)", "BQBC", "lost", lost, 3, "1–3"),
+            ("Higdon", "QBMGP", "lost", lost, 3, "1–3"),
+            ("Higdon", "BQBC", "failed", "e.g. the evaluation at [0.1] returned nan", 2, "1–2"),
+            ("Higdon", "BQBC", "failed", "out of memory", 1, "3"),
+            *(("Branin", m, "lost", lost, 3, "1–3") for m in ("QBMGP", "BQBC", "BALD", "SAL-WS", "SAL-HR")),
+        )
+    )
+
+
+def test_runs_that_have_not_ended_are_grouped(results, tmp_path):
+    shutil.copytree(results, tmp_path / "results")
+    results = tmp_path / "results"
+    for seed in (1, 3):
+        (folder,) = (results / "gramacy1").glob(f"*/bald/seed-{seed}-*")
+        (folder / "finished.json").unlink()
+    found = failures_of(results, tmp_path)
+    records = str(int(collect(results).query("benchmark == 'gramacy1'")["iteration"].max()))
+    assert found == {"Runs that have not ended": [["Gramacy (1D)", "al_lognormal", "BALD", "2", "1, 3", records]]}
+
+
+@pytest.mark.parametrize(("numbers", "words"), [([3, 1, 2, 7], "1–3, 7"), ([4], "4"), ([], ""), ([1, 2, 2], "1–2")])
+def test_ranges_of_seeds(numbers, words):
+    assert ranges(numbers) == words
 
 
 def test_drawings_without_names_have_no_legend():

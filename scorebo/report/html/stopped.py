@@ -1,0 +1,76 @@
+"""Runs that nobody goes on with: which of them concern the page, and a table of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from scorebo.launch.status import STOPPED, RunStatus, survey
+from scorebo.launch.sweep import sweeps_in
+from scorebo.report.html.tables import Cell, number, table
+from scorebo.report.provenance import DIGITS
+from scorebo.report.style import label, title
+from scorebo.selection import Selection
+
+_NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
+
+
+def stopped_runs(results: Path, wanted: Collection[str], chosen: Iterable[Selection]) -> list[RunStatus]:
+    """The runs in a folder that failed, were lost or were cancelled.
+
+    Args:
+        results: root of the run folders.
+        wanted: the beginnings of the ids of the page's runs.
+        chosen: the page's experiments. What was submitted for them counts although no run on a task ever started.
+    """
+    sweeps = {sweep.name: sweep for sweep in sweeps_in(results)}
+    if not sweeps:
+        return []
+    scales = {each.experiment: each.scale for each in chosen if each.experiment is not None}
+
+    def submitted(run: RunStatus) -> bool:
+        if run.sweep is None or run.index is None:
+            return False
+        sweep = sweeps[run.sweep]
+        own = {scales.get(name) for name in sweep.experiments} - {None}
+        return bool(own) and sweep.config(run.index)["scale"] in own
+
+    stopped = survey(results, tails=False).of(*STOPPED)
+    return [run for run in stopped if run.run_id[:DIGITS] in wanted or submitted(run)]
+
+
+def stopped_table(runs: Iterable[RunStatus]) -> str:
+    """The runs by task, model, method and reason: hundreds may be lost together.
+
+    Reasons that differ in their numbers alone (points, processes, seconds) are the same.
+    """
+    groups: dict[tuple[str, ...], list[RunStatus]] = {}
+    for run in runs:
+        names = Path(run.folder).parts[-4:-1]
+        groups.setdefault((*names, run.state, _NUMBER.sub("#", run.reason or "")), []).append(run)
+    lines = []
+    for (task, model, method, state, _), group in groups.items():
+        reasons = dict.fromkeys(run.reason or "" for run in group)
+        reason = f"{'e.g. ' if len(reasons) > 1 else ''}{next(iter(reasons))}"
+        seeds = [int(Path(run.folder).name.split("-")[1]) for run in group]
+        sweeps = ", ".join(dict.fromkeys(run.sweep for run in group if run.sweep)) or "–"
+        who = [title(task), model, label(method), state, reason]
+        lines.append([*who, number(len(group)), ranges(seeds), span(run.iteration for run in group), sweeps])
+    heads = ["Task", "Model", "Method", "State", "Reason", "Runs", "Seeds", "Iterations", "Sweeps"]
+    return table("Runs that failed, were lost or were cancelled", heads, lines)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Whole numbers in few words: `1–3, 7`."""
+    ordered = sorted(set(map(int, numbers)))
+    starts = [k for k in ordered if k - 1 not in ordered]
+    ends = [k for k in ordered if k + 1 not in ordered]
+    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True))
+
+
+def span(numbers: Iterable[int]) -> Cell:
+    """From the least to the greatest, sorted by that."""
+    ordered = sorted(map(int, numbers))
+    low, high = ordered[0], ordered[-1]
+    return Cell(f"{low}" if low == high else f"{low} to {high}", float(high))
