@@ -125,7 +125,7 @@ class TestReport:
         assert '<span class="count">12</span> runs' in text
         assert "None of the paper’s claims is about these runs." in text
         assert "The figure shows one benchmark, got branin, gramacy1. Choose one with --benchmark." in text
-        assert "Mean seconds an iteration, by phase" in text
+        assert "Mean processor seconds an iteration, by phase" in text
         assert "Samplers by task, model and method" in text
 
     def test_figures_are_drawn_from_the_runs_chosen(self, own):

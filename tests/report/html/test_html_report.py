@@ -200,7 +200,7 @@ def test_failed_points_are_counted_by_run(tmp_path):
     for k in (2, 4):
         records[k]["failed_points"] = [{"x": [0.5], "reason": "no power"}] * k
     write_records(folder, run_id(config), records)
-    write_report(Evidence(tmp_path, scale="smoke"), tmp_path / "report.html")
+    write_report(Evidence(Query(tmp_path, "smoke")), tmp_path / "report.html")
     shown = (tmp_path / "report.html").read_text().partition('id="h-failures"')[2].partition("</section>")[0]
     assert "Failed evaluations, replaced by other points" in shown
     assert [re.sub("<[^>]*>", " ", row).split()[-1] for row in re.findall(r"<tr>.*?</tr>", shown)][-1] == "6"

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from scorebo.launch.sweep import Sweep
+from scorebo.query import Query
 from scorebo.report.html.sections import overview_section, timings_section
 from scorebo.report.html.write import _failures
 from tests.launch.sweeps import sweep_of
@@ -38,7 +39,7 @@ def test_timings_are_processor_seconds_and_say_where_they_are_not():
 
 
 def test_hours_of_the_overview_are_those_of_the_processor():
-    shown = overview_section(rows({"bald": 90.0}), [], 0, 0)
+    shown = overview_section(rows({"bald": 90.0}), "all runs", [], 0, 0)
     assert '<span class="count">0.2</span> processor hours' in shown
 
 
@@ -46,7 +47,8 @@ def test_cancelled_runs_are_listed_as_such(tmp_path):
     sweep = Sweep.create(sweep_of(tmp_path, range(1, 2)), [])
     sweep.cancel()
     wanted = frozenset(run.run_id for run in sweep.runs)
-    shown = _failures(SimpleNamespace(results=tmp_path), wanted, pd.DataFrame())
+    evidence = SimpleNamespace(query=Query(tmp_path), chosen=[])
+    shown = _failures(evidence, wanted, {}, pd.DataFrame({"run_id": pd.Series(dtype=str)}))
     assert "Runs that failed, were lost or were cancelled" in shown
     assert ">cancelled<" in shown
     assert ">failed<" not in shown
