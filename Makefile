@@ -6,13 +6,16 @@
 # make bench   iterations with both samplers, BoTorch and Pyro: a table and a figure in results/bench
 # make figures every figure that the runs in results/ allow, in results/figures
 # make report  one HTML page with all that the runs in results/ show: results/report.html
+# make test-newest PYTHON=python3.13   the wheel in an empty environment, with the newest versions of everything
+# make test-lowest                     the same with the lowest versions that pyproject.toml allows
+# make lock    write the lock files anew, adding what is missing; ARGS=--upgrade for the newest versions
 # ARGS="..." is passed on: make test ARGS="tests/gp -x"
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo demo-bo figures report test lint types speed speed-bo bench clean
+.PHONY: demo demo-bo figures report test test-newest test-lowest lint types speed speed-bo bench lock clean
 
 demo: $(INSTALLED)
 	$(BIN)/python scripts/demo.py $(ARGS)
@@ -28,6 +31,17 @@ report: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+test-newest:
+	$(PYTHON) scripts/test_wheel.py --torch newest $(ARGS)
+
+test-lowest:
+	$(PYTHON) scripts/test_wheel.py --versions lowest --torch lowest $(ARGS)
+
+lock:
+	$(PYTHON) -m venv build/uv
+	build/uv/bin/python -m pip install --quiet uv
+	build/uv/bin/python scripts/lock.py $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -45,13 +59,14 @@ speed-bo: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python scripts/bench.py $(ARGS)
 
-# torch goes first and exactly: any other requirement on it draws in a CUDA build.
-$(INSTALLED): requirements.lock pyproject.toml
+# torch last and from a file of its own: what it needs is there by then, in the locked versions.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+$(INSTALLED): requirements.lock requirements-torch.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.lock)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(PIP) --require-hashes --no-deps -r requirements.lock
+	$(PIP) -r requirements-torch.lock
+	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 clean:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from scorebo.benchmarks.base import Benchmark
+from scorebo.box import Box
 
 
 class Gramacy1(Benchmark):
@@ -57,7 +58,7 @@ class Branin(Benchmark):
     """
 
     dim = 2
-    bounds = ((-5.0, 0.0), (10.0, 15.0))
+    bounds = Box(lower=(-5.0, 0.0), upper=(10.0, 15.0))
     # The square vanishes in the box wherever cos x₁ = −1, so that 10/(8π) is left.
     optimal_value = 5 / (4 * math.pi)
 

@@ -3,7 +3,7 @@
 A new task is one class and one YAML file. The class states its box, its direction and its function:
 
     class Sphere(Benchmark):
-        bounds = ((-1.0, -1.0), (1.0, 1.0))  # lower corner, upper corner; D is their length
+        bounds = scorebo.Box(lower=(-1.0, -1.0), upper=(1.0, 1.0))  # or D pairs, or two corners
         optimal_value = 0.0                  # leave out where it is not known
         # maximize = True                    # leave out where the task minimises
 
@@ -63,7 +63,7 @@ class Benchmark(ABC):
         expensive: Whether a value takes so long that models are not judged on test points.
     """
 
-    bounds: Any  # two corners as a class states them; the `2 x D` tensor on every instance
+    bounds: Any  # a box as a class states it; the `2 x D` tensor on every instance
     dim: int
     maximize: bool = False
     optimal_value: float | None = None
@@ -103,9 +103,16 @@ class Benchmark(ABC):
 
     def initial_design(self, seed: int) -> Tensor:
         """Scrambled Sobol points of this seed in the task's own units, `initial x D`."""
+        return self._sobol_points(seed, self.initial)
+
+    def design_point(self, seed: int, place: int) -> Tensor:
+        """The point at `place` (counted from 0) of the same Sobol sequence, `D`, also beyond the initial design."""
+        return self._sobol_points(seed, place + 1)[place]
+
+    def _sobol_points(self, seed: int, count: int) -> Tensor:
         lower, upper = self._corners()
         sobol = torch.quasirandom.SobolEngine(self.dim, scramble=True, seed=derive(self.name, _seed(seed), "design"))
-        unit = sobol.draw(self.initial, dtype=torch.float64)
+        unit = sobol.draw(count, dtype=torch.float64)
         return torch.clamp(lower + (upper - lower) * unit, lower, upper)
 
     def noise(self, seed: int, index: int) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+import scorebo.box
 from scorebo.errors import InputError, describe_point
 
 # Scaling from the unit box and back may pass a bound by a few roundings; such points are moved onto it.
@@ -16,13 +17,9 @@ ROUNDING = 1e-10
 def check_bounds(name: str, bounds: Any, dim: Any) -> Tensor:
     """The task's box as a `2 x D` float64 tensor."""
     try:
-        box = torch.as_tensor(bounds, dtype=torch.float64).detach().clone()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"Task '{name}': bounds must be 2 x D numbers (lower, upper), got {bounds!r}.") from error
-    if box.ndim != 2 or box.shape[0] != 2 or box.shape[1] < 1:
-        raise InputError(f"Task '{name}': bounds must have shape 2 x D (lower, upper), got {tuple(box.shape)}.")
-    if not (box.isfinite().all() and (box[0] < box[1]).all()):
-        raise InputError(f"Task '{name}': bounds must be finite, lower below upper, got {box.tolist()}.")
+        box = scorebo.box.check_bounds(bounds).clone()
+    except InputError as error:
+        raise InputError(f"Task '{name}': {error}") from error
     if dim is not None and dim != box.shape[1]:
         raise InputError(f"Task '{name}' has dim {dim!r}, but its bounds have {box.shape[1]} coordinates.")
     return box

@@ -5,29 +5,29 @@ Hvarfner, Hellsten, Hutter, Nardi: Self-Correcting Bayesian Optimization through
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scorebo.asktell import Optimizer, optimize
+    from scorebo.box import Box
     from scorebo.config import load_benchmark
     from scorebo.inference import fit_gp
 
 __version__ = "0.1.0"
-__all__ = ["Optimizer", "__version__", "fit_gp", "load_benchmark", "optimize"]
+__all__ = ["Box", "Optimizer", "__version__", "fit_gp", "load_benchmark", "optimize"]
+
+_MODULES = {
+    "Box": "scorebo.box",
+    "Optimizer": "scorebo.asktell",
+    "fit_gp": "scorebo.inference",
+    "load_benchmark": "scorebo.config",
+    "optimize": "scorebo.asktell",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use: the command line sets the number of threads before the numerical libraries load."""
-    if name == "fit_gp":
-        from scorebo.inference import fit_gp
-
-        return fit_gp
-    if name == "load_benchmark":
-        from scorebo.config import load_benchmark
-
-        return load_benchmark
-    if name in ("Optimizer", "optimize"):
-        from scorebo import asktell
-
-        return getattr(asktell, name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'scorebo' has no attribute {name!r}")

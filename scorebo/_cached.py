@@ -7,17 +7,37 @@ was: wrong at best.
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import IndexDataCacheFile
-from numba.core.ccallback import CFunc
-from numba.core.sigutils import normalize_signature
+
+from scorebo.errors import missing_interface
+
+_WORKING = ">=0.60,<0.69"
+try:
+    from numba.core.caching import IndexDataCacheFile
+    from numba.core.ccallback import CFunc
+    from numba.core.sigutils import normalize_signature
+except ImportError as error:
+    raise missing_interface("numba", _WORKING, str(error)) from error
 
 PACKAGE = Path(__file__).parent
+
+
+def check_numba(cache_file: type = IndexDataCacheFile) -> None:
+    """Refuse a numba whose cache of compiled code has not the methods that `CacheFile` calls or replaces."""
+    takes = {"__init__": 3, "load": 1, "save": 2, "_save_data": 2, "_load_index": 0, "_save_index": 1}
+    for name, count in takes.items():
+        method = getattr(cache_file, name, None)
+        if method is None or len(inspect.signature(method).parameters) != count + 1:
+            raise missing_interface("numba", _WORKING, f"IndexDataCacheFile.{name} of {count} arguments")
+
+
+check_numba()
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -82,5 +102,7 @@ def _digest(value: Any) -> str:
 
 def _stamped(compiled: Any) -> Any:
     cache = compiled._cache
+    if not isinstance(getattr(cache, "_cache_file", None), IndexDataCacheFile):
+        raise missing_interface("numba", _WORKING, "the cache file of a compiled function")
     cache._cache_file = CacheFile(cache._cache_path, cache._impl.filename_base, fingerprint())
     return compiled

@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,7 +37,7 @@ RUN_EXAMPLES = """examples:
 With -m, Hydra's own multirun and launchers do the runs (also as `python -m scorebo -m …`); see `scorebo sweep`.
 The same command again skips a finished run and resumes an unfinished one.
 settings changed most: results, seed, threads, benchmark.initial, benchmark.total, benchmark.noise_std, mcmc.warmup,
-mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features, metrics_every"""
+mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features, metrics_every, on_failure"""
 COLLECT_EXAMPLES = """examples:
   scorebo collect results --out table.parquet
   scorebo collect results/gramacy1 --out gramacy1.csv
@@ -100,6 +101,8 @@ def _run_command(given: list[str]) -> int:
         options.overrides += rest
     options.given = ["scorebo", *given]
     logging.basicConfig(level=logging.WARNING, format="scorebo: %(message)s", stream=sys.stderr)
+    # linear_operator compiles with what torch has deprecated since; nothing a user could do about it.
+    warnings.filterwarnings("ignore", message=r"`torch\.jit\.", category=FutureWarning)
     # Hydra logs what it also raises; it is reported once, by `main`.
     logging.getLogger("hydra").setLevel(logging.CRITICAL)
     return int(options.command(options) or 0)

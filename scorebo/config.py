@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment", "launcher")
 TOP_LEVEL = (
     *("benchmark", "model", "mcmc", "acquisition", "experiment", "optimizer"),
-    *("seed", "scale", "results", "threads", "metrics_every", "launcher", "workers"),
+    *("seed", "scale", "results", "threads", "metrics_every", "on_failure", "launcher", "workers"),
 )
 # Least value of every setting that is a whole number.
 LEAST = {
@@ -52,6 +52,8 @@ SAMPLER_SETTINGS = (
 MCMC_SETTINGS = (*SAMPLER_SETTINGS, "num_optima", "num_features")
 OPTIMIZER_SETTINGS = ("raw_samples", "restarts", "maxiter", "around_std")
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
+# What a run does when an evaluation fails.
+ON_FAILURE = ("stop", "avoid")
 # Nodes that carry the name of their file.
 NAMED = ("benchmark", "model", "acquisition")
 
@@ -257,6 +259,7 @@ def _check(config: DictConfig) -> None:
         value = OmegaConf.select(config, name)
         if value is not None or name not in OPTIONAL:
             check_integer(name, value, minimum)
+    check_choice("on_failure", config.get("on_failure"), ON_FAILURE)
     sampler = check_choice("mcmc.sampler", config.mcmc.get("sampler"), ("map", "nuts", "pyro", "sequential"))
     unused = [] if sampler == "sequential" else [name for name in SEQUENTIAL_SETTINGS if name in config.mcmc]
     if unused:
@@ -311,17 +314,19 @@ def _explain(error: Exception, overrides: Sequence[str], config_dir: Path | None
 @contextmanager
 def _hydra() -> Iterator[None]:
     """Hydra on the project's configs, whatever Hydra state the caller has; it is given back afterwards."""
-    from hydra import initialize_config_dir
+    from hydra import initialize_config_dir, version
     from hydra.core.global_hydra import GlobalHydra
-    from hydra.core.singleton import Singleton
+    from packaging.version import Version
 
-    state = Singleton.get_state()
+    caller, base = GlobalHydra.instance().hydra, version.getbase()
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(config_root()), version_base="1.3"):
             yield
     finally:
-        Singleton.set_state(state)
+        GlobalHydra.instance().hydra = caller
+        if isinstance(base, Version):  # unless the caller never set one
+            version.setbase(str(base))
 
 
 def as_dict(node: DictConfig | ListConfig) -> Any:

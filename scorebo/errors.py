@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Sequence
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # A point of more coordinates than the first buries the message it is in, and is told by as many as the second.
 SHOWN, FEW = 12, 4
@@ -24,6 +30,15 @@ class EvaluationError(InputError):
         super().__init__(message)
         self.x = list(x)
         self.reason = reason
+
+
+def missing_interface(package: str, works: str, what: str) -> InputError:
+    """The error for a release of `package` without the private interface `what`; those in `works` have it."""
+    try:
+        found = f"{package} {metadata.version(package)}"
+    except metadata.PackageNotFoundError:
+        found = f"{package} (not installed)"
+    return InputError(f"{found} lacks a private interface that scorebo uses: {what}. Install {package}{works}.")
 
 
 def describe_point(x: Sequence[float]) -> str:
@@ -64,3 +79,18 @@ def check_number(what: str, value: object, minimum: float, *, exclusive: bool = 
             return number
     bound = f"above {minimum:g}" if exclusive else f"of at least {minimum:g}"
     raise InputError(f"{what} must be a finite number {bound}, got {value!r}.")
+
+
+def check_tensor(what: str, value: object, allowed: str = "a tensor, an array or a nested list of numbers") -> Tensor:
+    """Return `value` (a tensor, an array, a data frame, a nested list) as a float64 tensor without gradient."""
+    import numpy as np
+    import torch
+
+    try:
+        if isinstance(value, torch.Tensor):
+            return value.detach().to(torch.float64)
+        if value is None:  # NumPy takes it for NaN
+            raise TypeError
+        return torch.from_numpy(np.array(value, dtype=np.float64))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{what} must be {allowed}, got {reprlib.repr(value)}.") from error

@@ -16,7 +16,7 @@ from scorebo.store.identity import run_id
 
 # What all runs of a sweep share. A run is what it is whatever these are, so that of several values all but one would
 # silently be left out.
-SHARED = ("results", "launcher", "workers", "threads", "metrics_every")
+SHARED = ("results", "launcher", "workers", "threads", "metrics_every", "on_failure")
 # A run's place in a sweep: all methods advance together, seed by seed. What is varied beyond these comes last.
 AXES = {"benchmark": "benchmarks", "model": "models", "acquisition": "acquisitions"}
 # What chooses the runs, also when it is given as `++seed=1`.

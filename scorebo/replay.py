@@ -1,10 +1,11 @@
 """One iteration of a stored run, repeated from its files alone and compared with what was recorded.
 
-A record is a function of the configuration, the records before it, and what the sampler handed on. A chain of
-partitions hands on the last it recorded. The sequential sampler hands on more, and only the last of that is in the
-checkpoint. Earlier states are made again: a cold chain takes from the state before it nothing but the step size and the
-number of cold chains so far, which its record tells, so that going forward from the last cold chain, at most
-`refresh_every` fits, leads to the state that is needed. Every fit on the way must give the recorded hyperparameters.
+A record is a function of the configuration, the records before it, the points that failed in its iteration, which it
+names, and what the sampler handed on. A chain of partitions hands on the last it recorded. The sequential sampler hands
+on more, and only the last of that is in the checkpoint. Earlier states are made again: a cold chain takes from the
+state before it nothing but the step size and the number of cold chains so far, which its record tells, so that going
+forward from the last cold chain, at most `refresh_every` fits, leads to the state that is needed. Every fit on the way
+must give the recorded hyperparameters.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from scorebo.errors import EvaluationError, InputError, reason_of
 from scorebo.inference.sequential import State
-from scorebo.loop import Record, Run, hyperparameters
+from scorebo.loop import Record, Run, history, hyperparameters
 from scorebo.store import read_records, run_id
 from scorebo.store.ledger import EVALUATION, ITERATION, read_ledger
 from scorebo.store.markers import read_checkpoint
@@ -56,14 +56,17 @@ def replay(folder: Path, iteration: int) -> Replay:
     if not failed and not 1 <= iteration <= len(records):
         damage = f" ({reading.problem})" if reading.problem else ""
         raise InputError(f"{folder} has records of iterations 1 to {len(records)}{damage}, not of {iteration}.")
-    run = Run(config)
+    # A record tells itself which points failed before its own, and whether metrics are missing for a failure.
+    tried = _tried_before(failures) if failed else records[iteration - 1].get("failed_points", [])
+    avoid = "attempt" in failures[-1] if failed else True
+    run = Run({**config, "on_failure": "avoid" if avoid else "stop"})
     differences = _restore(run, folder, config, records, iteration)
     if differences:
         return Replay(iteration, None, differences, "the sampler's state before it cannot be made again")
     # Whether the model was judged is not in the configuration, which is of what makes a run the run it is.
     judge = None if failed else records[iteration - 1].get("judged")
     try:
-        record = _plain(run.record(iteration, records[: iteration - 1], judge))
+        record = _plain(run.record(iteration, records[: iteration - 1], judge, tried))
     except Exception as error:
         stored = failures[-1] if failed else records[iteration - 1]
         reason = error.reason if isinstance(error, EvaluationError) else reason_of(error)
@@ -72,6 +75,12 @@ def replay(folder: Path, iteration: int) -> Replay:
         what = failures[-1]["kind"].split()[0]
         return Replay(iteration, record, [f"y: the {what} failed ({failures[-1]['reason']}), now {record['y']}"])
     return Replay(iteration, record, differences_between(records[iteration - 1], record))
+
+
+def _tried_before(failures: list[Record]) -> list[Record]:
+    """The points that failed in the same start of the run and the same iteration as the last failure, before it."""
+    attempt = failures[-1].get("attempt", 0)
+    return [{"x": entry["x"], "reason": entry["reason"]} for entry in failures[-1 - attempt : -1]]
 
 
 def _differences_of_failure(stored: Mapping[str, Any], error: Exception, reason: str) -> list[str]:
@@ -103,8 +112,7 @@ def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Re
     if before[cold]["mcmc"]["refreshed"] != "first":
         run.carry.state = _due(before[cold]["mcmc"], run.mcmc["refresh_every"])
     for k in range(cold, len(before)):
-        X, y = (torch.tensor([record[name] for record in before[:k]], dtype=torch.float64) for name in ("x", "y"))
-        model, _ = run.fit(k + 1, X, y)
+        model, _ = run.fit(k + 1, *history(before[:k], before[k].get("failed_points", []), run.benchmark.dim))
         stored, now = {"hyperparameters": before[k]["hyperparameters"]}, {"hyperparameters": hyperparameters(model)}
         differences = differences_between(stored, _plain(now))
         if differences:
@@ -133,8 +141,12 @@ def differences_between(stored: Mapping[str, Any], now: Mapping[str, Any]) -> li
     return [
         f"{path}: {left.get(path, 'nothing')} stored, {right.get(path, 'nothing')} now"
         for path in [*left, *(path for path in right if path not in left)]
-        if repr(left.get(path)) != repr(right.get(path)) and path.split(".")[0] != "seconds" and path != "mcmc.seconds"
+        if repr(left.get(path)) != repr(right.get(path)) and not _is_timing(path)
     ]
+
+
+def _is_timing(path: str) -> bool:
+    return path.partition(".")[0] in ("seconds", "cpu_seconds") or path == "mcmc.seconds"
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:

@@ -21,7 +21,7 @@ from scorebo.store import run_id
 
 
 def main() -> int:
-    """Run the demo; 1 if a run failed."""
+    """Run the demo; 1 if a run is not finished."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--experiment", default="demo", help="name of the experiment config")
     parser.add_argument("--results", type=Path, metavar="DIR", help="where runs are kept (default: results/EXPERIMENT)")
@@ -56,9 +56,10 @@ def run(configs: list[dict]) -> bool:
     except KeyboardInterrupt:
         cancel(sweep)
         raise
-    if state.of("failed", "lost"):
+    finished = len(state.of("finished")) == len(state.runs)
+    if not finished:
         print(describe(state, sweep.results), file=sys.stderr)
-    return not state.of("failed", "lost")
+    return finished
 
 
 def report(results: Path, configs: list[dict]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scorebo.errors import InputError
+from scorebo.query import Query
 from scorebo.report import FIGURES, draw
 from scorebo.report.evidence import Evidence
 from scorebo.report.figures import figure_input
@@ -71,7 +72,7 @@ class _Task:
 
     @classmethod
     def share(cls, table: pd.DataFrame | None, options: argparse.Namespace) -> None:
-        cls.evidence = None if table is None else Evidence(options.results, options.scale, table=table)
+        cls.evidence = None if table is None else Evidence(Query(options.results, options.scale), table)
         cls.options = options
 
     @classmethod
@@ -95,8 +96,7 @@ def _draw(name: str, evidence: Evidence | None, options: argparse.Namespace) -> 
         return "from small fits of its own"
     table, chosen, notes = figure_input(name, evidence)
     assert chosen is not None  # of a figure that is drawn from runs
-    selection: dict[str, object] = {"results": str(options.results.resolve()), "experiment": chosen.experiment}
-    selection |= {"scale": chosen.scale, "source": FIGURES[name].source, "healthy_only": False}
+    selection = {**chosen.query.as_dict(), "source": FIGURES[name].source}
     draw(name, table, out, command=command, selection=selection, notes=notes, narrow=options.one_column)
     return str(chosen)
 

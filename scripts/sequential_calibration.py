@@ -13,6 +13,7 @@ Prints Markdown: for each n and parameter the z-score of the mean rank, that of 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from functools import partial
 
 from scorebo.threads import limit_threads
@@ -69,6 +70,8 @@ def simulate(
     density = LogDensity(X.numpy(), np.zeros(len(X)), surrogate)
     truth = density.sample_prior(rng, 1)
     y = draw_outputs(density, truth, X, rng)
+    # The outputs are on the scale of the prior they are drawn from.
+    surrogate = replace(surrogate, standardize=False, yeo_johnson=False)
     carry, ranks, cold = Carry(), [], 0
     for n in range(first, max(sizes) + 1):
         fit = partial(

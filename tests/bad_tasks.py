@@ -11,6 +11,7 @@ import torch
 
 from scorebo.benchmarks.active_learning import Gramacy1
 from scorebo.benchmarks.base import Benchmark
+from scorebo.errors import check_integer
 
 
 class _OneDimensional(Benchmark):
@@ -25,6 +26,18 @@ class ReturnsNaN(_OneDimensional):
 class ReturnsWrongShape(_OneDimensional):
     def evaluate_true(self, X):
         return X
+
+
+class Raises(_OneDimensional):
+    def evaluate_true(self, X):
+        raise RuntimeError("the machine is on fire")
+
+
+class CallsUs(_OneDimensional):
+    """Raises an error of ours, from a function of ours that it calls."""
+
+    def evaluate_true(self, X):
+        check_integer("budget", -1, 0)
 
 
 class Constant(_OneDimensional):
@@ -152,3 +165,18 @@ class Greedy(Gramacy1):
             time.sleep(30)
             del taken
         return super().observe(x, seed, index)
+
+
+class Forbidden(Gramacy1):
+    """Gramacy (1D) that always raises where the input, scaled to [0, 1], is between `start` and `end`."""
+
+    def __init__(self, start=0.1, end=0.7, **settings):
+        super().__init__(**settings)
+        self.start, self.end = start, end
+
+    def evaluate_true(self, X):
+        lower, upper = self.bounds
+        place = (X[:, 0] - lower[0]) / (upper[0] - lower[0])
+        if bool(((place >= self.start) & (place <= self.end)).any()):
+            raise RuntimeError("the mixture explodes")
+        return super().evaluate_true(X)

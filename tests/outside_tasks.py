@@ -36,6 +36,12 @@ def misbehave(fault):
         os.kill(os.getpid(), signal.SIGSEGV)
     elif fault == "hang":
         time.sleep(600)
+    elif fault == "burn":
+        until = time.process_time() + 0.5
+        while time.process_time() < until:
+            pass
+    elif fault == "nap":
+        time.sleep(0.5)
     elif fault == "memory":
         np.ones(2**30)
     elif fault == "raise":

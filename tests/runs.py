@@ -41,7 +41,7 @@ def tiny_config(results: Path, benchmark: str = "gramacy1", acquisition: str = "
 
 def without_timings(record: dict[str, Any]) -> dict[str, Any]:
     """A record without what may differ between two executions, seconds, and without the store's envelope."""
-    kept = {key: value for key, value in record.items() if key not in ("seconds", "checksum", "run")}
+    kept = {key: value for key, value in record.items() if key not in ("seconds", "cpu_seconds", "checksum", "run")}
     if kept.get("mcmc"):
         kept["mcmc"] = {key: value for key, value in kept["mcmc"].items() if key != "seconds"}
     return kept

@@ -3,12 +3,14 @@ import pkgutil
 import shutil
 
 import pytest
+from numba.core.caching import IndexDataCacheFile
 from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
 
 import scorebo
 from scorebo import _cached
 from scorebo._cached import CacheFile
+from scorebo.errors import InputError
 
 
 def compiled_functions():
@@ -28,8 +30,8 @@ def test_every_cache_is_valid_for_all_files_together():
 
 
 def test_a_change_in_any_compiled_file_is_another_fingerprint(tmp_path):
-    shutil.copytree(_cached.PACKAGE, tmp_path / "one", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    shutil.copytree(_cached.PACKAGE, tmp_path / "one", symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(tmp_path / "one", tmp_path / "two", symlinks=True)
     assert _cached.fingerprint(tmp_path / "one") == _cached.fingerprint()
     with (tmp_path / "two" / "gp" / "_sweep.py").open("a") as file:
         file.write("# changed\n")
@@ -74,3 +76,16 @@ def test_an_index_that_cannot_be_read_is_taken_for_empty(tmp_path):
     file = CacheFile(str(tmp_path), "function", "stamp")
     (tmp_path / "function.nbi").mkdir()
     assert file.load(("float64",)) is None
+
+
+def without(name):
+    """Numba's cache file, but for one method."""
+    methods = {key: value for key, value in vars(IndexDataCacheFile).items() if key != name}
+    return type("IndexDataCacheFile", (), methods)
+
+
+@pytest.mark.parametrize("name", ["load", "save", "_save_data", "_load_index", "_save_index"])
+def test_a_numba_with_another_cache_is_refused_with_the_versions_that_work(name):
+    _cached.check_numba()
+    with pytest.raises(InputError, match=rf"IndexDataCacheFile\.{name}.*Install numba>=0.60"):
+        _cached.check_numba(without(name))

@@ -195,13 +195,19 @@ class TestCollectAndPlot:
         assert main(["plot", "al-mlll", "--results", str(results), "--out", str(tmp_path / "x.png")]) == 2
         assert "Unknown figure 'al-mlll'. Did you mean al-mll" in capsys.readouterr().err
 
-    def test_a_copied_run_is_refused(self, results, tmp_path, capsys):
-        copy = tmp_path / "both"
+    def test_a_copied_run_counts_once_and_another_version_of_it_is_refused(self, results, tmp_path, capsys):
+        copy, out = tmp_path / "both", tmp_path / "table.csv"
         shutil.copytree(results, copy / "a")
+        assert main(["collect", str(copy), "--out", str(out)]) == 0
+        alone = capsys.readouterr().out
         shutil.copytree(results, copy / "b")
-        assert main(["collect", str(copy), "--out", str(tmp_path / "table.csv")]) == 2
+        assert main(["collect", str(copy), "--out", str(out)]) == 0
+        assert capsys.readouterr().out == alone
+        out.unlink()
+        next((copy / "b").rglob("records.jsonl")).write_bytes(b"")
+        assert main(["collect", str(copy), "--out", str(out)]) == 2
         assert "same run" in capsys.readouterr().err
-        assert not (tmp_path / "table.csv").exists()
+        assert not out.exists()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 from hydra import compose as hydra_compose
-from hydra import initialize_config_dir
+from hydra import initialize_config_dir, version
 from hydra.core.global_hydra import GlobalHydra
 
 import scorebo
@@ -143,9 +143,10 @@ def test_callers_hydra_state_is_left_alone():
     assert not GlobalHydra.instance().is_initialized()
     compose(BASE)
     assert not GlobalHydra.instance().is_initialized()
-    with initialize_config_dir(str(config_root() / "model"), version_base="1.3"):
+    with initialize_config_dir(str(config_root() / "model"), version_base="1.2"):
         assert compose(BASE).model.name == "al_lognormal"
         assert hydra_compose("botorch").name == "botorch"
+        assert str(version.getbase()) == "1.2"
 
 
 @pytest.mark.parametrize("group", ["benchmark", "model", "acquisition"])

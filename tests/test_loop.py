@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,8 @@ class TestRecords:
 
     def test_phases_and_diagnostics_are_kept(self, finished):
         record = finished[1][3]
-        assert set(record["seconds"]) == {"fit", "metrics", "acquisition", "evaluate"}
+        assert set(record["seconds"]) == {"fit", "metrics", "acquisition", "evaluate"} == set(record["cpu_seconds"])
+        assert 0.0 < record["cpu_seconds"]["fit"] < 10 * record["seconds"]["fit"]
         expected = {
             "divergences",
             "step_size",
@@ -423,8 +425,8 @@ def test_threads_and_versions_are_stored(finished):
     environment = json.loads((RunStore(config["results"], config).folder / "environment.json").read_text())
     session = environment["sessions"][0]
     assert session["threads"] == 1
-    assert session["packages"]["torch"].startswith("2.13.0")
-    assert session["packages"]["botorch"] == "0.18.1"
+    for package in ("torch", "botorch", "nutpie"):
+        assert session["packages"][package].split("+")[0] == metadata.version(package).split("+")[0]
     assert "git" in session
     assert session["machine"]["cpu_count"] >= 1
 

@@ -17,7 +17,7 @@ from scorebo.scaling import Scaling
 class Bowl(Benchmark):
     """(x₁ − 1)² + (x₂ − 3)² on [−2, 4] x [0, 10], or its negative to be maximised."""
 
-    bounds = ((-2.0, 0.0), (4.0, 10.0))
+    bounds = scorebo.Box(lower=(-2.0, 0.0), upper=(4.0, 10.0))
 
     def __init__(self, *, maximize=False, optimum=0.0):
         super().__init__(name="bowl", initial=3, total=9, noise_std=0.1)

@@ -5,6 +5,7 @@ import pytest
 from scorebo.cli import main
 from scorebo.errors import InputError
 from scorebo.experiments import sweep_configs
+from scorebo.query import Query
 from scorebo.selection import select
 from scorebo.store import collect
 from tests.store.store_samples import make_run
@@ -27,7 +28,7 @@ def results(tmp_path_factory):
 
 
 def test_the_scale_with_most_runs_and_nothing_else(results):
-    chosen = select(collect(results), "al_mll", results=results)
+    chosen = select(collect(results), Query(results, experiment="al_mll"))
     assert (chosen.scale, chosen.found, chosen.expected, chosen.ignored) == ("smoke", 4, 90, 4)
     assert set(zip(chosen.table["acquisition"], chosen.table["seed"], strict=True)) == {
         *(("bald", 1), ("bald", 2), ("sal_hr", 1), ("sal_hr", 2))
@@ -41,24 +42,24 @@ def test_the_scale_with_most_runs_and_nothing_else(results):
 
 
 def test_a_scale_can_be_asked_for(results):
-    chosen = select(collect(results), "al_mll", "small", results=results)
+    chosen = select(collect(results), Query(results, "small", "al_mll"))
     assert (chosen.found, chosen.expected, chosen.table["run_id"].nunique()) == (1, 300, 1)
     with pytest.raises(InputError, match=r"Unknown scale 'large'\. Allowed: paper, small, smoke"):
-        select(collect(results), "al_mll", "large", results=results)
+        select(collect(results), Query(results, "large", "al_mll"))
 
 
 def test_no_run_says_what_was_looked_for_and_what_is_there(results):
     with pytest.raises(InputError) as refusal:
-        select(collect(results), "al_mll", "paper", results=results)
+        select(collect(results), Query(results, "paper", "al_mll"))
     message = str(refusal.value)
     assert f"None of the runs of experiment=al_mll is in {results} (looked at scale paper)." in message
     assert "gramacy1 al_lognormal bald (5), gramacy1 al_lognormal sal_hr (2)" in message
     assert "(gramacy1 al_lognormal bald) has benchmark.total=" in message
     assert "instead of 50 (scale paper). --all draws whatever is there." in message
     with pytest.raises(InputError, match="looked at scale paper and small and smoke"):
-        select(collect(results), "pd1", results=results)
+        select(collect(results), Query(results, experiment="pd1"))
     with pytest.raises(InputError, match="experiment=sal_example has no runs"):
-        select(collect(results), "sal_example", results=results)
+        select(collect(results), Query(results, experiment="sal_example"))
 
 
 class TestPlot:

@@ -24,7 +24,9 @@ from scorebo.errors import InputError
 def main() -> None:
     """Serve until the parent closes the line, or dies."""
     line = Connection(int(sys.argv[1]))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    # The parent decides what these mean; SLURM sends them to all processes of a job it cancels or queues again.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     # Read beside the solver, so that a child that is at work ends with its parent too.
     threading.Thread(target=_read, args=(line, inbox), daemon=True).start()

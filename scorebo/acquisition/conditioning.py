@@ -14,7 +14,7 @@ from botorch.models.model import Model
 from torch import Tensor
 
 from scorebo.acquisition.skew_normal import SkewNormals
-from scorebo.errors import InputError
+from scorebo.errors import InputError, check_tensor
 
 # Variance with which the optimum is "observed", on the standardised scale, as in the paper's code.
 JITTER = 1e-6
@@ -49,7 +49,7 @@ class Optima:
         variance: posterior variance at the optima, `N x M x 1`.
     """
 
-    def __init__(self, model: Model, inputs: Tensor, outputs: Tensor | None = None) -> None:
+    def __init__(self, model: Model, inputs: Tensor | None, outputs: Tensor | None = None) -> None:
         self.model = model
         self.inputs = check_optima("optimal_inputs", inputs, model.num_sets, model.dim)
         self.outputs = None
@@ -112,12 +112,14 @@ def below_optimum(prediction: Prediction, mean: Tensor, variance: Tensor, noise:
     return SkewNormals(prediction.mean.expand_as(shift), shift, rest + noise, (mean - prediction.mean) / std)
 
 
-def check_optima(name: str, values: Tensor, num_sets: int, size: int) -> Tensor:
+def check_optima(name: str, values: Tensor | None, num_sets: int, size: int) -> Tensor:
     """`values` in float64 if it is finite and `N x M x size` with N ≥ 1."""
-    try:
-        tensor = torch.as_tensor(values, dtype=torch.float64).detach().clone()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{name} must be a tensor N x {num_sets} x {size}, got {values!r}.") from error
+    if values is None:
+        raise InputError(
+            f"{name} is needed: optima of functions drawn from the posterior. The class method from_model draws them "
+            "and builds the acquisition, e.g. SCoreBO.from_model(model, bounds)."
+        )
+    tensor = check_tensor(name, values, f"a tensor N x {num_sets} x {size}").clone()
     if tensor.ndim != 3 or len(tensor) == 0 or tensor.shape[1:] != (num_sets, size):
         raise InputError(
             f"{name} must be N x {num_sets} x {size}: N ≥ 1 optima for each of the model's {num_sets} sets, "

@@ -17,12 +17,12 @@ from __future__ import annotations
 from botorch.models.model import Model
 from torch import Tensor
 
-from scorebo.acquisition.base import PointAcquisition
+from scorebo.acquisition.base import OptimaAcquisition
 from scorebo.acquisition.conditioning import Optima, check_optima
 from scorebo.acquisition.truncation import truncate
 
 
-class MES(PointAcquisition):
+class MES(OptimaAcquisition):
     """Max-value entropy search, the lower bound of GIBBON for one point.
 
     Args:
@@ -30,7 +30,7 @@ class MES(PointAcquisition):
         max_values: `N x M x 1`, maxima of functions drawn from each set's posterior.
     """
 
-    def __init__(self, model: Model, max_values: Tensor) -> None:
+    def __init__(self, model: Model, max_values: Tensor | None = None) -> None:
         super().__init__(model)
         self.max_values = check_optima("max_values", max_values, self.model.num_sets, 1)
 
@@ -40,7 +40,7 @@ class MES(PointAcquisition):
         return _information(variance + noise, mean, variance, noise, self.max_values)
 
 
-class JES(PointAcquisition):
+class JES(OptimaAcquisition):
     """Joint entropy search, the lower-bound estimate for one point.
 
     Args:
@@ -49,7 +49,9 @@ class JES(PointAcquisition):
         optimal_outputs: `N x M x 1`, their values.
     """
 
-    def __init__(self, model: Model, optimal_inputs: Tensor, optimal_outputs: Tensor) -> None:
+    def __init__(
+        self, model: Model, optimal_inputs: Tensor | None = None, optimal_outputs: Tensor | None = None
+    ) -> None:
         super().__init__(model)
         self.optima = Optima(self.model, optimal_inputs, optimal_outputs)
         self.max_values = check_optima("optimal_outputs", optimal_outputs, self.model.num_sets, 1)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from scorebo.acquisition.ascent import Array, ascend
 from scorebo.acquisition.starts import choose_starts, covering_points, nudged, points_around
-from scorebo.box import check_bounds
+from scorebo.box import Bounds, check_bounds
 from scorebo.errors import InputError, check_integer, check_number
 
 # Raw points evaluated at once: larger batches fall out of the cache.
@@ -21,7 +21,7 @@ MOST_STARTS_PER_RESTART = 5.0
 
 def maximize(
     acqf: AcquisitionFunction,
-    bounds: Tensor,
+    bounds: Bounds,
     raw_samples: int = 1024,
     restarts: int = 20,
     maxiter: int = 100,
@@ -35,7 +35,7 @@ def maximize(
         acqf: any differentiable BoTorch acquisition function, `b x 1 x D` -> `b`; a point where it is not finite is
             never chosen. If it has a method `screen`, `b x D` -> rough values `b`, raw points are ranked by that; if
             it has `with_gradient`, `b x D` -> values `b` and gradients `b x D`, autograd is not used.
-        bounds: `2 x D`, lower and upper.
+        bounds: a `2 x D` tensor, lower and upper corner; or `scorebo.Box`, or D pairs (lower, upper).
         raw_samples: points that cover the box, at which the search begins.
         restarts: climbs at the least, from the most promising raw points; more in many dimensions.
         maxiter: most steps of a climb.
@@ -47,15 +47,17 @@ def maximize(
         The best point found, `1 x D`, and its value, a scalar; never below the best raw point, or the raw point that
         `screen` ranks highest.
     """
-    bounds = check_bounds(bounds)
+    if not isinstance(acqf, AcquisitionFunction):
+        raise InputError(f"acqf must be an acquisition function of a model, e.g. SAL(model), got {acqf!r}.")
+    box = check_bounds(bounds, getattr(getattr(acqf, "model", None), "dim", None))
     for name, number in (("raw_samples", raw_samples), ("restarts", restarts), ("maxiter", maxiter)):
         check_integer(name, number, 1)
     check_integer("seed", seed, 0)
     check_number("around_std", around_std, 0.0)
-    lower, width, dim = bounds[0], bounds[1] - bounds[0], bounds.shape[1]
+    lower, width, dim = box[0], box[1] - box[0], box.shape[1]
 
     def in_box(x: Tensor) -> Tensor:
-        return (lower + width * x).clamp(bounds[0], bounds[1])
+        return (lower + width * x).clamp(box[0], box[1])
 
     def evaluate(points: Tensor) -> Tensor:
         value = acqf(points.unsqueeze(-2)).to(torch.float64)
@@ -81,10 +83,10 @@ def maximize(
     # Each kind of raw points has its own share of the starts, so that none crowds out another.
     num_starts = round(restarts * min(max(dim / 2.0, 1.0), MOST_STARTS_PER_RESTART))
     groups = [(covering_points(dim, raw_samples, seed), num_starts)]
-    centre = None if around is None else (_check_around(around, bounds) - lower) / width
+    centre = None if around is None else (_check_around(around, box) - lower) / width
     if centre is not None and dim > 1:  # In one dimension the grid is dense enough everywhere.
         groups.append((points_around(centre, -(-raw_samples // 16), around_std, seed), -(-restarts // 8)))
-    groups.append((nudged((_observed(acqf, bounds) - lower) / width, seed), -(-restarts // 4)))
+    groups.append((nudged((_observed(acqf, box) - lower) / width, seed), -(-restarts // 4)))
 
     with torch.no_grad():
         spacing = raw_samples ** (-1.0 / dim)

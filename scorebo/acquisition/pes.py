@@ -12,7 +12,7 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
-from scorebo.acquisition.base import PointAcquisition
+from scorebo.acquisition.base import OptimaAcquisition
 from scorebo.acquisition.conditioning import (
     JITTER,
     LEAST_VARIANCE,
@@ -24,7 +24,7 @@ from scorebo.acquisition.orthant import fit_sites, whitened_sites
 from scorebo.errors import InputError
 
 
-class PES(PointAcquisition):
+class PES(OptimaAcquisition):
     """½ log V[y] − mean_n ½ log V[y | x*_n is the maximiser], averaged over the sets.
 
     The constraints at the n observed inputs are approximated by expectation propagation, once for each optimum; the one
@@ -40,7 +40,7 @@ class PES(PointAcquisition):
             is imposed.
     """
 
-    def __init__(self, model: Model, optimal_inputs: Tensor, observed: bool = True) -> None:
+    def __init__(self, model: Model, optimal_inputs: Tensor | None = None, observed: bool = True) -> None:
         self.check_options(observed)
         super().__init__(model)
         self.optima = Optima(self.model, optimal_inputs)

@@ -9,7 +9,7 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
-from scorebo.acquisition.base import PointAcquisition, rank_of_sets
+from scorebo.acquisition.base import OptimaAcquisition, rank_of_sets
 from scorebo.acquisition.conditioning import Optima, Prediction, below_optimum, check_optima
 from scorebo.acquisition.distances import DISTANCES, moment_match
 from scorebo.acquisition.mixture import Mixture, Normals
@@ -22,7 +22,7 @@ CONDITION_ON = ("joint", "value", "location")
 CONDITIONALS = ("exact", "gaussian")
 
 
-class SCoreBO(PointAcquisition):
+class SCoreBO(OptimaAcquisition):
     """mean_mn d(p(y|θ_m, ★_mn), p(y)), p(y) the mixture of the sets without their optima.
 
     What the optimum tells about f(x) depends on `condition_on`:
@@ -53,8 +53,8 @@ class SCoreBO(PointAcquisition):
     def __init__(
         self,
         model: Model,
-        optimal_inputs: Tensor | None,
-        optimal_outputs: Tensor | None,
+        optimal_inputs: Tensor | None = None,
+        optimal_outputs: Tensor | None = None,
         distance: str = "hellinger",
         estimator: str = "moment_matching",
         condition_on: str = "joint",
@@ -74,10 +74,9 @@ class SCoreBO(PointAcquisition):
         self.max_values = torch.empty(0, dtype=torch.float64)
         if condition_on != "value":
             outputs = optimal_outputs if condition_on == "joint" else None
-            self.optima = Optima(self.model, _given("optimal_inputs", optimal_inputs, condition_on), outputs)
+            self.optima = Optima(self.model, optimal_inputs, outputs)
         if condition_on != "location":
-            values = _given("optimal_outputs", optimal_outputs, condition_on)
-            self.max_values = check_optima("optimal_outputs", values, self.model.num_sets, 1)
+            self.max_values = check_optima("optimal_outputs", optimal_outputs, self.model.num_sets, 1)
         levels = torch.empty(0, dtype=torch.float64)
         if estimator == "monte_carlo":
             levels = sobol_levels(distance, num_samples, self.model.num_sets, seed)
@@ -166,9 +165,3 @@ class SCoreBO(PointAcquisition):
         std = variance.sqrt()
         threshold = (self.max_values - mean) / std
         return SkewNormals(mean.expand_as(threshold), -std, noise, threshold)
-
-
-def _given(name: str, values: Tensor | None, condition_on: str) -> Tensor:
-    if values is None:
-        raise InputError(f"{name} is needed with condition_on '{condition_on}'.")
-    return values

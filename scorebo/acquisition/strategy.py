@@ -22,13 +22,12 @@ from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from scorebo.acquisition.base import OPTIMA, build_acquisition
 from scorebo.acquisition.maximize import maximize
 from scorebo.acquisition.mixture_mean import MixtureMean
 from scorebo.errors import InputError, check_number
 from scorebo.optima import sample_optima
 from scorebo.seeds import derive, generator
-
-_OPTIMA = ("optimal_inputs", "optimal_outputs", "max_values")
 
 
 @dataclass(frozen=True)
@@ -165,12 +164,9 @@ class _Factory:
     options: Mapping[str, Any]
 
     def __call__(self, context: Context) -> AcquisitionFunction:
-        asked = inspect.signature(self.target).parameters.keys() - self.options.keys()
-        given: dict[str, Any] = {"seed": context.stream("acquisition")}
-        if asked & set(_OPTIMA):
-            inputs, outputs = context.sample_optima()
-            given |= {"optimal_inputs": inputs, "optimal_outputs": outputs, "max_values": outputs}
-        acquisition = self.target(context.model, **self.options, **{key: given[key] for key in asked & given.keys()})
+        acquisition = build_acquisition(
+            self.target, context.model, self.options, context.stream("acquisition"), context.sample_optima
+        )
         if not isinstance(acquisition, AcquisitionFunction):
             raise InputError(
                 f"{self.target.__qualname__} makes a {type(acquisition).__name__}, no AcquisitionFunction."
@@ -205,7 +201,7 @@ def build_strategy(node: Mapping[str, Any], optimizer: Mapping[str, Any] | None 
     exploit = check_number("exploit_probability", options.pop("exploit_probability", 0.0), 0.0)
     if exploit > 1.0:
         raise InputError(f"exploit_probability is a probability, at most 1, got {exploit:g}.")
-    _check_names(f"acquisition '{name}'", target, options, given=("model", *_OPTIMA))
+    _check_names(f"acquisition '{name}'", target, options, given=("model", *OPTIMA))
     # An acquisition that can tell unusable options without a model says so before anything has run.
     getattr(target, "check_options", lambda **_: None)(**options)
     settings = _plain(optimizer or {})

@@ -138,4 +138,6 @@ class Warped(Kernel):
 
 def _moved(X: Tensor) -> Tensor:
     """As `inside`, differentiable, and without refusing anything."""
-    return MARGIN + (1.0 - 2.0 * MARGIN) * X.clamp(0.0, 1.0)
+    # Not `clamp`: from torch 2.15 on its derivative at the ends of the box, which are inputs like all others, is 0.
+    inside = torch.where(X < 0.0, torch.zeros_like(X), torch.where(X > 1.0, torch.ones_like(X), X))
+    return MARGIN + (1.0 - 2.0 * MARGIN) * inside

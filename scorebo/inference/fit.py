@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import time
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
+from botorch.exceptions.warnings import InputDataWarning
 from torch import Tensor
 
-from scorebo.errors import InputError, check_choice, check_integer, check_number
+from scorebo.errors import InputError, check_choice, check_integer, check_number, check_tensor
 from scorebo.gp import Additive, FullyBayesianGP, Kernel, LogDensity, Surrogate
 from scorebo.gp.kernels import as_kernel
 from scorebo.inference import maximum, posterior, sequential
@@ -22,6 +24,11 @@ from scorebo.inference.sequential import State
 from scorebo.seeds import derive
 
 ALLOWED_SAMPLERS = (*SAMPLERS, "sequential", "map")
+# `fit_gp` warns beyond these: how far inputs are outside the unit box, and mean and standard deviation of the outputs.
+# They leave room for a part of standardized data, or for data standardized with 1/n instead of 1/(n − 1).
+OUTSIDE_BOX = 0.01
+LARGEST_MEAN = 1.0
+SMALLEST_STD, LARGEST_STD = 0.5, 2.0
 
 
 @dataclasses.dataclass
@@ -51,10 +58,14 @@ def fit_gp(
     carry: Carry | None = None,
     **overrides: Any,
 ) -> FullyBayesianGP:
-    """Fit a fully Bayesian GP to data as they are given (inputs in the unit box, outputs standardised).
+    """Fit a fully Bayesian GP to data as they are given (inputs in the unit box, outputs standardized).
+
+    The priors are chosen for data on this scale. BoTorch's `InputDataWarning` is issued where an input is more than
+    0.01 outside [0, 1], and where the mean of the outputs is beyond ±1 or their standard deviation outside [0.5, 2]; a
+    model whose `standardize` is False takes outputs of any scale, and whoever passes `carry` is expected to scale them.
 
     Args:
-        X: `n x D`.
+        X: `n x D`, a tensor, an array or a nested list.
         Y: `n x 1` or `n`.
         model: name of a model config, a config node, or a `Surrogate`.
         warmup: draws spent on adaptation; of partitions, those left out.
@@ -91,6 +102,8 @@ def fit_gp(
     if target_acceptance is not None and not 0.0 < target_acceptance < 1.0:
         raise InputError(f"target_acceptance must lie between 0 and 1, got {target_acceptance!r}.")
     surrogate = _surrogate(model, overrides)
+    if carry is None:
+        _warn_about_scale(X, Y, surrogate)
     began = time.perf_counter()
     if surrogate.is_known:
         return _ensemble(X, Y, LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate), np.empty((1, 0)), "known", began)
@@ -107,6 +120,8 @@ def fit_gp(
 
 
 def _surrogate(model: str | Mapping[str, Any] | Surrogate, overrides: Mapping[str, Any]) -> Surrogate:
+    if not isinstance(model, Surrogate | str | Mapping):
+        raise InputError(f"model must be the name of a model config, a config node or a Surrogate, got {model!r}.")
     if not isinstance(model, Surrogate):
         from scorebo.config import load_model
 
@@ -118,8 +133,7 @@ def _surrogate(model: str | Mapping[str, Any] | Surrogate, overrides: Mapping[st
 
 def check_data(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
     """Inputs `n x D` and outputs `n x 1` in float64; refuses what no GP can be fitted to."""
-    X = torch.as_tensor(X, dtype=torch.float64).detach()
-    Y = torch.as_tensor(Y, dtype=torch.float64).detach()
+    X, Y = check_tensor("X", X), check_tensor("Y", Y)
     if X.ndim != 2 or X.shape[1] == 0:
         raise InputError(f"X must be n x D, got shape {tuple(X.shape)}.")
     if Y.shape not in ((len(X),), (len(X), 1)):
@@ -136,6 +150,26 @@ def check_data(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
     if bool((Y.flatten()[0] == Y).all()):
         raise InputError(f"Y is constant: all {len(X)} observations equal {Y.flatten()[0].item():g}.")
     return X, Y.reshape(-1, 1)
+
+
+def _warn_about_scale(X: Tensor, Y: Tensor, surrogate: Surrogate) -> None:
+    problems = []
+    least, most = float(X.min()), float(X.max())
+    # Of warped inputs the density refuses those outside.
+    if surrogate.concentration is None and (least < -OUTSIDE_BOX or most > 1.0 + OUTSIDE_BOX):
+        problems.append(
+            f"Inputs range from {least:.4g} to {most:.4g}, not within the unit box: scale them, for example by "
+            "(X - lower) / (upper - lower)."
+        )
+    mean, std = float(Y.mean()), float(Y.std())
+    if surrogate.standardize and not (abs(mean) <= LARGEST_MEAN and SMALLEST_STD <= std <= LARGEST_STD):
+        problems.append(
+            f"Outputs have mean {mean:.4g} and standard deviation {std:.4g}: standardize them by "
+            "(Y - Y.mean()) / Y.std()."
+        )
+    if problems:
+        problems.append(f"The priors of model '{surrogate.name}' are chosen for scaled data.")
+        warnings.warn(" ".join(problems), InputDataWarning, stacklevel=3)
 
 
 def _fit_maximum(X: Tensor, Y: Tensor, surrogate: Surrogate, seed: int, began: float) -> FullyBayesianGP:

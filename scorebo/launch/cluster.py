@@ -71,7 +71,7 @@ class Cluster:
         return sorted({job.partition("_")[0] for job in live})
 
     def why_ended(self, sweep: Sweep, index: int) -> tuple[str, str]:
-        """State (failed, or lost if nobody knows) and reason of a run whose job is gone."""
+        """State (failed, cancelled, or lost if nobody knows) and reason of a run whose job is gone."""
         job = self.job(sweep, index)
         if job is None:
             return "lost", "it was never submitted: the submission was interrupted"
@@ -87,7 +87,10 @@ class Cluster:
         status, _, number = code.partition(":")
         how = f", killed by signal {number}" if number not in ("", "0") else ""
         how = how or (f", exit code {status}" if status not in ("", "0") else "")
-        return "failed", f"{_REASONS.get(state, state)} (job {job}: {state}{how})"
+        return (
+            "cancelled" if state == "CANCELLED" else "failed",
+            f"{_REASONS.get(state, state)} (job {job}: {state}{how})",
+        )
 
     def job(self, sweep: Sweep, index: int) -> str | None:
         """The job that is to do a run."""

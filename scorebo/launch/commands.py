@@ -36,12 +36,14 @@ CANCEL_EXAMPLES = """examples:
   scorebo cancel al_mll
   scorebo cancel sweep-3 --results results/tour
 
-What runs have recorded stays; `scorebo retry --failed` goes on from there."""
+What runs have recorded stays; `scorebo retry --cancelled` goes on from there."""
 RETRY_EXAMPLES = """examples:
   scorebo retry --failed
   scorebo retry --failed al_mll launcher.memory_gb=16 launcher.minutes=600
+  scorebo retry --cancelled sweep-3
 
-Submits failed and lost runs again, as they were frozen; only launcher.NAME=VALUE and workers=N can be changed."""
+Submits runs again, as they were frozen, from their last record; only launcher.NAME=VALUE and workers=N can be
+changed."""
 
 Add = Callable[[str, str, str], argparse.ArgumentParser]
 
@@ -52,7 +54,9 @@ def add_commands(add: Add) -> None:
     sweep.add_argument("overrides", nargs="*", metavar="SETTING=VALUES", help="configuration, in Hydra's sweep grammar")
     sweep.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     sweep.add_argument("--scale", metavar="SCALE", help="of an experiment: smoke, small or paper")
-    sweep.add_argument("--wait", action="store_true", help="stay and show progress; 1 if a run failed")
+    sweep.add_argument(
+        "--wait", action="store_true", help="stay and show progress; exit code 1 unless every run finishes"
+    )
     sweep.add_argument("--dry-run", action="store_true", help="only say what would be submitted and what it would cost")
     sweep.set_defaults(command=_sweep)
 
@@ -66,11 +70,14 @@ def add_commands(add: Add) -> None:
     _add_which(cancel)
     cancel.set_defaults(command=_cancel)
 
-    retry = add("retry", "Submit runs again that failed or were lost.", RETRY_EXAMPLES)
-    retry.add_argument("--failed", action="store_true", required=True, help="every failed or lost run")
+    retry = add("retry", "Submit runs again that failed, were lost or were cancelled.", RETRY_EXAMPLES)
+    retry.add_argument("--failed", action="store_true", help="every failed or lost run")
+    retry.add_argument("--cancelled", action="store_true", help="every cancelled run")
     retry.add_argument("overrides", nargs="*", metavar="WHICH | SETTING=VALUE", help="experiment or sweep; launcher.…")
     _add_results(retry)
-    retry.add_argument("--wait", action="store_true", help="stay and show progress; 1 if a run failed again")
+    retry.add_argument(
+        "--wait", action="store_true", help="stay and show progress; exit code 1 unless every run finishes"
+    )
     retry.set_defaults(command=_retry)
 
 
@@ -117,7 +124,7 @@ def _sweep(options: argparse.Namespace) -> int:
 def _wait(results: Path, sweeps: list[Sweep]) -> int:
     from scorebo.launch.display import PAUSES, describe, wait
 
-    failed = 0
+    unfinished = 0
     for sweep in sweeps:
         try:
             state = wait(results, sweep.name, pause=PAUSES[sweep.about["launcher"]["name"]])
@@ -129,9 +136,9 @@ def _wait(results: Path, sweeps: list[Sweep]) -> int:
                 file=sys.stderr,
             )
             return 130
-        failed += len(state.of("failed", "lost"))
+        unfinished += len(state.runs) - len(state.of("finished"))
         print(describe(state, results))
-    return 1 if failed else 0
+    return 1 if unfinished else 0
 
 
 def _status(options: argparse.Namespace) -> None:
@@ -193,13 +200,18 @@ def _cancel(options: argparse.Namespace) -> None:
 
 
 def _retry(options: argparse.Namespace) -> int:
+    from scorebo.launch.display import RETRIES
     from scorebo.launch.status import survey
     from scorebo.launch.submit import retry
 
     names = [text for text in options.overrides if "=" not in text]
     if len(names) > 1:
         raise InputError(f"Name one experiment or sweep, got {', '.join(names)}.")
-    runs = survey(options.results, names[0] if names else None, tails=False).of("failed", "lost")
+    wanted = [name for name in RETRIES if getattr(options, name)]
+    if not wanted:
+        raise InputError("Choose the runs to retry: --failed (failed and lost ones), --cancelled, or both.")
+    state = survey(options.results, names[0] if names else None, tails=False)
+    runs = state.of(*(name for option in wanted for name in RETRIES[option]))
     known = [run for run in runs if run.sweep is not None]
     changes = _launcher_changes([text for text in options.overrides if "=" in text])
     sweeps = retry(known, options.results, changes, sys.argv)
@@ -209,7 +221,9 @@ def _retry(options: argparse.Namespace) -> int:
         alone = len(runs) - len(known)
         print(f"{alone} runs were never part of a sweep: give their `scorebo run` command again", file=sys.stderr)
     if not runs:
-        print("nothing failed")
+        print("nothing was cancelled" if wanted == ["cancelled"] else "nothing failed")
+    if "cancelled" not in wanted and (left := len(state.of("cancelled"))):
+        print(f"{left} cancelled {'run is' if left == 1 else 'runs are'} left: `scorebo retry --cancelled`")
     return _wait(options.results, sweeps) if options.wait else 0
 
 

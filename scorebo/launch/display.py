@@ -9,9 +9,11 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from scorebo.launch.status import STATES, RunStatus, Survey, summary, survey
+from scorebo.launch.status import STATES, STOPPED, RunStatus, Survey, summary, survey
 
 _MOST = 20
+# Options of `scorebo retry`, and the states of the runs they choose.
+RETRIES = {"failed": ("failed", "lost"), "cancelled": ("cancelled",)}
 # Seconds between two looks: SLURM's controller has others to answer.
 PAUSES = {"local": 0.3, "slurm": 5.0}
 
@@ -25,17 +27,18 @@ def duration(seconds: float) -> str:
 
 
 def describe(state: Survey, results: Path) -> str:
-    """Counts, what is running and how far, what failed and why, in the run folders below `results`."""
+    """Counts, what is running and how far, what stopped and why, in the run folders below `results`."""
     counts = summary(state.runs)
     lines = ["  ".join(f"{name} {counts[name]}" for name in STATES) + f"  of {len(state.runs)} runs"]
     running = state.of("running")
     if running:
         lines += ["", "running", *_limited(running, _progress)]
-    for name in ("failed", "lost"):
+    for name in STOPPED:
         if counts[name]:
-            lines += ["", name, *_limited(state.of(name), _trouble)]
-    if any(run.sweep for run in state.of("failed", "lost")):
-        command = f"scorebo retry --failed --results {results}"
+            lines += ["", name, *_limited(state.of(name), _stopped)]
+    options = [f"--{name}" for name, states in RETRIES.items() if any(run.sweep for run in state.of(*states))]
+    if options:
+        command = f"scorebo retry {' '.join(options)} --results {results}"
         lines += ["", f"`{command}` submits them again; they go on from their last record."]
     return "\n".join(lines)
 
@@ -57,16 +60,16 @@ def _progress(run: RunStatus) -> str:
     return text
 
 
-def _trouble(run: RunStatus) -> str:
+def _stopped(run: RunStatus) -> str:
     lines = [f"  {run.label}, at iteration {run.iteration}: {_reason(run) or 'no reason known'}"]
-    if run.log:
+    if run.log and run.state != "cancelled":
         lines.append(f"    log: {run.log}")
     lines += [f"    | {line}" for line in (run.log_tail or "").splitlines()]
     return "\n".join(lines)
 
 
 def _reason(run: RunStatus) -> str:
-    """Why a run failed, on one line, however the error was laid out."""
+    """Why a run stopped, on one line, however the error was laid out."""
     return " ".join((run.reason or "").split())
 
 
@@ -89,7 +92,7 @@ def wait(results: Path, which: str, *, pause: float = PAUSES["local"]) -> Survey
             bar.total = sum(run.records or 0 for run in now.runs)
             bar.n = sum(run.iteration for run in now.runs)
             bar.set_description_str("  ".join(f"{name} {counts[name]}" for name in STATES if counts[name]))
-            ended = [run for run in now.of("finished", "failed", "lost") if run.folder not in seen]
+            ended = [run for run in now.of("finished", *STOPPED) if run.folder not in seen]
             for run in ended if not live else ():
                 why = f": {_reason(run)}" if run.reason else ""
                 print(f"[{len(seen) + 1}/{len(now.runs)}] {run.label} {run.state}{why}", file=sys.stderr, flush=True)

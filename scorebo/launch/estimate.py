@@ -11,7 +11,7 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import outcomes
-from scorebo.launch.pace import iteration_seconds
+from scorebo.launch.pace import Spent, iteration_timings, spent
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.store.identity import identity_nodes, node_name, run_id
 from scorebo.store.stored_config import read_config
@@ -22,17 +22,32 @@ _ENOUGH = 5
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of each iteration with a model (`seconds[0]` is that after the initial design), and peak memory."""
+    """What a kind of run takes where no other work slows it down.
+
+    Attributes:
+        seconds: wall time of each iteration with a model, that after the initial design first.
+        memory_mb: peak memory.
+        source: "stored", "stored wall" (without processor times), "pilot" or "guess".
+        cpu_seconds: processor time of each of these iterations; None where nobody knows.
+    """
 
     seconds: list[float]
     memory_mb: float | None
-    source: str  # "stored", "pilot" or "guess"
+    source: str
+    cpu_seconds: list[float] | None = None
 
     def of(self, first: int, last: int) -> float:
-        """Seconds of the iterations `first` … `last`, counted like `seconds` from 0, the last not included."""
-        known = self.seconds[first:last]
-        missing = max(0, last - max(first, len(self.seconds)))
-        return sum(known) + missing * (self.seconds[-1] if self.seconds else 0.0)
+        """Wall time of the iterations `first` … `last`, counted like `seconds` from 0, the last not included."""
+        return _sum(self.seconds, first, last)
+
+    def cpu_of(self, first: int, last: int, threads: int) -> float:
+        """Processor time of these iterations; where it is not known, as if every thread computed all the time."""
+        return threads * self.of(first, last) if self.cpu_seconds is None else _sum(self.cpu_seconds, first, last)
+
+
+def _sum(values: Sequence[float], first: int, last: int) -> float:
+    missing = max(0, last - max(first, len(values)))
+    return sum(values[first:last]) + missing * (values[-1] if values else 0.0)
 
 
 def kind_of(config: Mapping[str, Any]) -> str:
@@ -53,7 +68,7 @@ class Stored:
     def cost(self, config: Mapping[str, Any]) -> Cost | None:
         """The median over some similar runs, which may have another seed and another budget; None without any."""
         folder = self.results.joinpath(*(node_name(config, node) for node in ("benchmark", "model", "acquisition")))
-        timings: list[list[float]] = []
+        timings: list[list[Spent]] = []
         memory: list[float] = []
         for path in sorted(folder.glob("seed-*")):
             if len(timings) < _ENOUGH and (found := self._timing(path, config)):
@@ -61,15 +76,22 @@ class Stored:
                 memory += self._memory(path.name.rpartition("-")[2])
         if not timings:
             return None
-        return Cost(extrapolated(timings, _models(config)), max(memory, default=None), "stored")
+        peak = max(memory, default=None)
+        # Runs without processor times may have been on a busy machine: they count only where there are no others.
+        complete = [timing for timing in timings if all(item.cpu is not None for item in timing)]
+        wall = extrapolated([[item.wall for item in timing] for timing in complete or timings], _models(config))
+        if not complete:
+            return Cost(wall, peak, "stored wall")
+        cpu = extrapolated([[item.cpu or 0.0 for item in timing] for timing in complete], _models(config))
+        return Cost(wall, peak, "stored", cpu)
 
-    def _timing(self, path: Path, config: Mapping[str, Any]) -> list[float]:
+    def _timing(self, path: Path, config: Mapping[str, Any]) -> list[Spent]:
         try:
             nodes = read_config(path / "config.yaml")
             nodes["benchmark"] = {**nodes["benchmark"], "total": config["benchmark"]["total"]}
             if run_id({**nodes, "seed": config["seed"]}) != run_id(config):
                 return []
-            return iteration_seconds((path / "records.jsonl").read_bytes())
+            return [spent(timings) for timings in iteration_timings((path / "records.jsonl").read_bytes())]
         except (InputError, OSError):
             return []
 
@@ -116,8 +138,16 @@ def costs(configs: Sequence[Mapping[str, Any]], results: Path) -> dict[str, Cost
     kinds = {kind_of(config): config for config in configs}
     known = {kind: cost for kind, config in kinds.items() if (cost := stored.cost(config))}
     known |= pilot({kind: config for kind, config in kinds.items() if kind not in known})
-    pace = [sum(cost.seconds) / len(cost.seconds) for cost in known.values() if cost.seconds]
+    guess = _mean([cost.seconds for cost in known.values()])
+    cpu_guess = _mean([cost.cpu_seconds for cost in known.values() if cost.cpu_seconds])
     for kind, config in kinds.items():
-        if kind not in known and pace:
-            known[kind] = Cost([sum(pace) / len(pace)] * _models(config), None, "guess")
+        if kind not in known and guess:
+            count = _models(config)
+            known[kind] = Cost([guess] * count, None, "guess", [cpu_guess] * count if cpu_guess else None)
     return known
+
+
+def _mean(costs: Sequence[Sequence[float]]) -> float | None:
+    """The mean over the kinds of runs of their seconds an iteration."""
+    means = [sum(seconds) / len(seconds) for seconds in costs if seconds]
+    return sum(means) / len(means) if means else None

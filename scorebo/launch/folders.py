@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import itertools
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -46,22 +44,6 @@ def sweep_folders(results: Path) -> list[Path]:
             if number.isdecimal() and (path / "sweep.json").exists():
                 numbered.append((int(number), path))
     return [path for _, path in sorted(numbered)]
-
-
-def is_locked(path: Path | str) -> bool:
-    """Whether someone holds the lock on `path`; asked of the file system, so that no clock or process id is needed."""
-    try:
-        # Reading is enough to share a lock: whoever may only look at another's results sees what is running as well.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def read_json(path: Path) -> Any:

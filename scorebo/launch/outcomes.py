@@ -16,7 +16,7 @@ from scorebo.launch.sweep import Sweep, SweepRun
 from scorebo.store import write_atomically
 from scorebo.store.atomic import storage_errors
 
-STARTED, FINISHED, FAILED, BUSY = "started", "finished", "failed", "busy"
+STARTED, FINISHED, FAILED, CANCELLED, BUSY = "started", "finished", "failed", "cancelled", "busy"
 # A note takes this much from the beginning, so that the last one still fits when the disk has become full.
 _SIZE = 4096
 _LONGEST = 1500

@@ -3,28 +3,60 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from scorebo.launch.folders import SWEEPS
 
 # Enough for some records; the last few tell the pace.
 _TAIL_BYTES = 1 << 16
 _LAST = 3
-_PHASES = re.compile(rb'"seconds":\{([^}]*)\}')
-_NUMBER = re.compile(rb":([0-9.eE+-]+)")
+# A record has many numbers more: its timings alone are parsed.
+_TIMINGS = re.compile(rb'"(seconds|cpu_seconds)":(\{[^{}]*\})')
 
 
-def iteration_seconds(records: bytes) -> list[float]:
-    """Seconds of every iteration with a model among `records`; the initial design says nothing about what follows."""
-    return [sum(map(float, _NUMBER.findall(phases))) for phases in _PHASES.findall(records) if b'"fit"' in phases]
+class Spent(NamedTuple):
+    """What an iteration takes where no other work slows it down.
+
+    Attributes:
+        wall: seconds.
+        cpu: processor seconds, child processes included; None where a record has none.
+    """
+
+    wall: float
+    cpu: float | None
+
+
+def spent(record: Mapping[str, Any]) -> Spent:
+    """What the iteration of a record takes, from its `seconds` and `cpu_seconds` by phase.
+
+    Fit, metrics and acquisition only compute: where they took longer than their processor time, they waited for a
+    processor. An evaluation may wait for something else, so that all its wall time counts.
+    """
+    wall, cpu = record["seconds"], record.get("cpu_seconds")
+    if cpu is None:
+        return Spent(sum(wall.values()), None)
+    free = sum(time if phase == "evaluate" else min(time, cpu[phase]) for phase, time in wall.items())
+    return Spent(free, sum(cpu.values()))
+
+
+def iteration_timings(records: bytes) -> Iterator[dict[str, dict[str, float]]]:
+    """`seconds` and `cpu_seconds` of every iteration with a model; the initial design says nothing about the rest."""
+    for line in records.splitlines():
+        with contextlib.suppress(ValueError):  # a damaged line
+            timings = {name.decode(): json.loads(phases) for name, phases in _TIMINGS.findall(line)}
+            if "fit" in timings.get("seconds", {}):
+                yield timings
 
 
 def seconds_per_iteration(folder: Path) -> float | None:
-    """The mean over the last few iterations of a run; None before the first with a model."""
-    spent = iteration_seconds(last_bytes(folder / "records.jsonl", _TAIL_BYTES))[-_LAST:]
-    return sum(spent) / len(spent) if spent else None
+    """The mean wall time of the last few iterations of a run; None before the first with a model."""
+    last = list(iteration_timings(last_bytes(folder / "records.jsonl", _TAIL_BYTES)))[-_LAST:]
+    return sum(sum(timings["seconds"].values()) for timings in last) / len(last) if last else None
 
 
 def seconds_since_record(folder: Path, now: float | None) -> float | None:

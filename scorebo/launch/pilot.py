@@ -7,8 +7,10 @@ times. Nothing is stored.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -16,37 +18,76 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from scorebo.launch.pace import spent
 from scorebo.threads import VARIABLES
 
 if TYPE_CHECKING:
     from scorebo.launch.estimate import Cost
 
-PILOT_SECONDS = 90.0
+# Seconds after which no further kind of run is begun, and after which the pilot is ended, whatever it is at.
+BEGIN_SECONDS = 90.0
+END_SECONDS = 300.0
 
 
 def pilot(kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, Cost]:
     """The cost of each kind that could be measured in the time there is."""
-    from scorebo.launch.estimate import Cost
-
     if not kinds:
         return {}
-    threads = max(int(config["threads"]) for config in kinds.values())
-    command = [sys.executable, "-m", "scorebo.launch.pilot"]
-    lines = "\n".join(json.dumps([kind, config]) for kind, config in kinds.items())
-    environment = os.environ | dict.fromkeys(VARIABLES, str(threads))
-    what = "kind of run is" if len(kinds) == 1 else "kinds of runs are"
-    print(f"{len(kinds)} {what} timed first, for {PILOT_SECONDS:.0f} s or a little more …", file=sys.stderr, flush=True)
-    done = subprocess.run(command, input=lines, stdout=subprocess.PIPE, text=True, env=environment, check=False)
-    found = {}
-    for line in done.stdout.splitlines():
-        if line.startswith("{"):
-            answer = json.loads(line)
-            found[answer["kind"]] = Cost(answer["seconds"], answer["memory_mb"], "pilot")
+    what = "1 kind of run is" if len(kinds) == 1 else f"{len(kinds)} kinds of runs are"
+    print(
+        f"{what} timed first, which takes {END_SECONDS / 60:g} min at most: after {BEGIN_SECONDS:g} s no further kind "
+        "is begun …",
+        file=sys.stderr,
+        flush=True,
+    )
+    began = time.monotonic()
+    found = _read(_answers(kinds))
+    took = time.monotonic() - began
+    print(f"{len(found)} of {len(kinds)} timed in {took:.0f} s", file=sys.stderr, flush=True)
     return found
 
 
-def measure(config: Mapping[str, Any]) -> list[float]:
-    """Seconds of every iteration with a model, from three of them."""
+def _answers(kinds: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the pilot's process printed until it ended, or was ended with all that it had started."""
+    threads = max(int(config["threads"]) for config in kinds.values())
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scorebo.launch.pilot"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | dict.fromkeys(VARIABLES, str(threads)),
+        start_new_session=True,
+    )
+    try:
+        lines = "\n".join(json.dumps([kind, config]) for kind, config in kinds.items())
+        return process.communicate(lines, timeout=END_SECONDS)[0]
+    except subprocess.TimeoutExpired:
+        _end(process)
+        return process.communicate()[0]
+    except BaseException:  # an interrupt does not reach another session
+        _end(process)
+        raise
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _read(answers: str) -> dict[str, Cost]:
+    from scorebo.launch.estimate import Cost
+
+    found = {}
+    for line in answers.splitlines():
+        with contextlib.suppress(ValueError, LookupError, TypeError):  # cut short, or printed by a task
+            answer = json.loads(line)
+            found[answer["kind"]] = Cost(answer["seconds"], answer["memory_mb"], "pilot", answer["cpu_seconds"])
+    return found
+
+
+def measure(config: Mapping[str, Any]) -> tuple[list[float], list[float]]:
+    """Wall and processor seconds of every iteration with a model, from three of them."""
     from scorebo.loop import Run
     from scorebo.seeds import generator
 
@@ -64,15 +105,14 @@ def measure(config: Mapping[str, Any]) -> list[float]:
         records.append({"x": rng.uniform(lower, upper).tolist(), "y": y, "f": like["f"]})
     first, last = task.initial + 1, max(task.total, task.initial + 1)
     run.record(first, records[: first - 1])  # loads what is compiled
-    begin, middle, end = (_seconds(run, k, records) for k in (first, (first + last) // 2, last))
+    three = [spent(run.record(k, records[: k - 1])) for k in (first, (first + last) // 2, last)]
     count = run.num_records - task.initial
-    return [(begin + 4 * middle + end) / 6] * count
+    return [_simpson(*(item.wall for item in three))] * count, [_simpson(*(item.cpu or 0.0 for item in three))] * count
 
 
-def _seconds(run: Any, iteration: int, records: list[dict[str, Any]]) -> float:
-    began = time.perf_counter()
-    run.record(iteration, records[: iteration - 1])
-    return time.perf_counter() - began
+def _simpson(begin: float, middle: float, end: float) -> float:
+    """The mean over a run, from three of its iterations."""
+    return (begin + 4 * middle + end) / 6
 
 
 def main() -> None:
@@ -82,16 +122,17 @@ def main() -> None:
     sys.path.insert(0, os.getcwd())
     began = time.monotonic()
     for line in sys.stdin:
-        if time.monotonic() - began > PILOT_SECONDS:
+        if time.monotonic() - began > BEGIN_SECONDS:
             break
         kind, config = json.loads(line)
         reset_peak_memory()
         try:
-            seconds = measure(config)
+            wall, cpu = measure(config)
         except Exception as error:
             print(f"No pilot of {config['benchmark']['name']}: {error}", file=sys.stderr)
             continue
-        print(json.dumps({"kind": kind, "seconds": seconds, "memory_mb": peak_memory_mb()}), flush=True)
+        answer = {"kind": kind, "seconds": wall, "cpu_seconds": cpu, "memory_mb": peak_memory_mb()}
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

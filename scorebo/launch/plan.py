@@ -19,6 +19,7 @@ from scorebo.store.markers import read_checkpoint
 
 _SOURCES = {
     "stored": "the timings of similar runs in the results",
+    "stored wall": "the wall time of similar runs, which have no processor time: too long if their machine was busy",
     "pilot": "a short pilot",
     "guess": "the others: the pilot had no time for them",
 }
@@ -55,19 +56,22 @@ def plan(configs: Sequence[Mapping[str, Any]], experiment: str | None = None) ->
 def _estimate(
     priced: Sequence[tuple[Mapping[str, Any], Cost]], first: Mapping[str, Any], settings: Any, threads: int
 ) -> list[str]:
-    seconds = [_left(config, cost) for config, cost in priced]
-    cores = settings.cpus if isinstance(settings, SlurmSettings) else threads
-    at_a_time = first.get("workers") or max(1, usable_cores() // threads)
-    packed = seconds
+    left = [(cost, *_left(config)) for config, cost in priced]
+    seconds = [cost.of(done, count) for cost, done, count in left]
     if isinstance(settings, SlurmSettings):
         size = settings.runs_per_job
         packed = [sum(seconds[i : i + size]) for i in range(0, len(seconds), size)]
         at_a_time = settings.array_parallelism
-    wall = max(max(packed), sum(packed) / at_a_time)
+        core_seconds = sum(seconds) * settings.cpus  # a cluster charges for the cores of a job, used or not
+        wall = max(max(packed), sum(packed) / at_a_time)
+    else:
+        packed, at_a_time = seconds, first.get("workers") or max(1, usable_cores() // threads)
+        core_seconds = sum(cost.cpu_of(done, count, threads) for cost, done, count in left)
+        wall = max(max(packed), sum(packed) / at_a_time, core_seconds / usable_cores())
     memory = max((cost.memory_mb for _, cost in priced if cost.memory_mb), default=None)
     what = "jobs" if isinstance(settings, SlurmSettings) else "workers"
     lines = [
-        f"core-hours  {sum(seconds) * cores / 3600:.3g}",
+        f"core-hours  {core_seconds / 3600:.3g}",
         f"wall time   {duration(wall)} with {min(at_a_time, len(packed))} {what} at a time; the longest run takes "
         f"{duration(max(seconds))}",
         f"memory      {f'{memory:.0f} MB a run' if memory else 'unknown'}",
@@ -84,10 +88,10 @@ def _estimate(
     return lines
 
 
-def _left(config: Mapping[str, Any], cost: Cost) -> float:
-    """Seconds of the iterations that a run has not done."""
+def _left(config: Mapping[str, Any]) -> tuple[int, int]:
+    """How many iterations with a model a run has done, and how many it has."""
     store = RunStore(config["results"], config)
     checkpoint, _ = read_checkpoint(store.folder, store.run_id)
     initial, total = int(config["benchmark"]["initial"]), int(config["benchmark"]["total"])
     done = max(0, (checkpoint.iteration if checkpoint else 0) - initial)
-    return cost.of(done, total + 1 - initial)
+    return done, total + 1 - initial

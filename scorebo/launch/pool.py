@@ -134,7 +134,7 @@ class Pool:
             nursery.kill()
         for worker in self._working():
             worker.settle()
-            self._stop(worker, "cancelled")
+            self._stop(worker, f"{self.sweep.name} was cancelled", outcomes.CANCELLED)
 
     def _hand_out(self) -> None:
         while self.waiting and len(self._working()) < self.workers:
@@ -195,21 +195,21 @@ class Pool:
             if worker.minutes() > limit:
                 self._stop(worker, f"time limit: it took more than launcher.minutes={limit:g}")
 
-    def _stop(self, worker: Worker, reason: str) -> None:
+    def _stop(self, worker: Worker, reason: str, state: str = outcomes.FAILED) -> None:
         """End a worker, if it has not, and note why its run did not."""
         self.selector.unregister(worker)
         worker.kill()
         if worker.index is not None and not self._already_finished(worker.index):
-            self._note(worker.index, reason)
+            self._note(worker.index, reason, state)
 
     def _let_go(self, worker: Worker) -> None:
         self.selector.unregister(worker)
         worker.close()
 
-    def _note(self, index: int, reason: str) -> None:
+    def _note(self, index: int, reason: str, state: str = outcomes.FAILED) -> None:
         run = self.sweep.runs[index]
         try:
-            outcomes.note(self.sweep, run, outcomes.FAILED, reason=reason)
+            outcomes.note(self.sweep, run, state, reason=reason)
         except InputError as error:  # a full disk; the pool goes on with the other runs
             print(f"{run.label}: {reason}; {error}", file=sys.stderr, flush=True)
 

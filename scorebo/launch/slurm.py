@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ from typing import Any
 
 from submitit.helpers import clean_env
 
-from scorebo.errors import InputError, check_choice
+from scorebo.errors import InputError, check_choice, missing_interface
 from scorebo.launch import cluster
 from scorebo.launch.job import Job
 from scorebo.launch.settings import SlurmSettings
@@ -84,11 +85,15 @@ def parameters(name: str, threads: int, settings: SlurmSettings, parallelism: in
 
 def batch_script(folder: Path, threads: int, settings: SlurmSettings, count: int) -> str:
     """The script that `submit` would hand to sbatch for an array of `count` jobs of the sweep in `folder`."""
-    from submitit.slurm.slurm import _make_sbatch_string  # what its executor calls, which cannot be made without srun
-
     jobs = folder / "jobs"
     command = f"{sys.executable} -u -m submitit.core._submit {jobs}"
     options = parameters(folder.name, threads, settings, settings.array_parallelism)
+    try:
+        from submitit.slurm.slurm import _make_sbatch_string  # what its executor calls, which needs srun to be made
+
+        inspect.signature(_make_sbatch_string).bind(command, jobs, **options, map_count=None)
+    except (ImportError, TypeError) as error:
+        raise missing_interface("submitit", ">=1.5.2,<1.6", f"_make_sbatch_string ({error})") from error
     return _make_sbatch_string(command, jobs, **options, map_count=count if count > 1 else None)
 
 

@@ -1,8 +1,8 @@
-"""Where every run stands: finished, running, queued, failed or lost.
+"""Where every run stands: finished, running, queued, failed, lost or cancelled.
 
 Finished is what the run's own marker says; running is whose lock is held; queued is what a living pool, or SLURM's
-queue, still has before it. Of the rest a worker, or SLURM, knows why it is not finished (failed), or nobody (lost).
-No clock of another machine is asked.
+queue, still has before it. Of the rest a worker, or SLURM, knows why it is not finished (failed, or cancelled by
+someone), or nobody (lost). No clock of another machine is asked.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from typing import Any
 from scorebo.errors import InputError
 from scorebo.launch import outcomes
 from scorebo.launch.cluster import Cluster, job_log
-from scorebo.launch.folders import is_locked
 from scorebo.launch.pace import file_time, last_bytes, seconds_per_iteration, seconds_since_record
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.launch.verified import Verified
 from scorebo.store import find_runs
+from scorebo.store.lock import is_locked
 from scorebo.store.sealed import unseal
 from scorebo.store.stored_config import read_config
 
-STATES = ("finished", "running", "queued", "failed", "lost")
+STATES = ("finished", "running", "queued", "failed", "lost", "cancelled")
+# Nobody goes on with these by itself.
+STOPPED = ("failed", "lost", "cancelled")
 LOG_LINES = 5
+_NO_RECORDS = "its records.jsonl is missing; the same command starts it from the beginning"
 _DAMAGED = "its finished.json does not fit its records: one of the two was changed after it had finished"
 
 
@@ -106,7 +109,7 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
                 status.log_tail = last_lines(Path(status.log))
         runs.append(status)
     # A run may have finished, and its pool or job ended, since its marker was looked for.
-    doubtful = {status.folder: status for status in runs if status.state in ("failed", "lost")}
+    doubtful = {status.folder: status for status in runs if status.state in STOPPED}
     for folder in verified.finished(doubtful)[0]:
         status = doubtful[folder]
         status.state, status.iteration = "finished", status.records or 0
@@ -132,6 +135,7 @@ def _unfinished(
     """Fill in the state of a run that is not finished, and how far it is."""
     status.iteration = 0
     with contextlib.suppress(OSError, ValueError):
+        os.stat(folder / "records.jsonl")  # without its records a run starts from the beginning
         status.iteration = int(unseal((folder / "checkpoint.json").read_bytes()[:-1])["iteration"])
     if is_locked(f"{folder}/lock"):
         status.state = "running"
@@ -152,6 +156,8 @@ def _judge(
     for sweep, index in where:
         if _is_pending(sweep, index, cluster):
             return "queued", None, None
+    if os.path.exists(f"{folder}/checkpoint.json") and not os.path.exists(f"{folder}/records.jsonl"):
+        return "lost", _NO_RECORDS, None
     damaged = os.path.exists(f"{folder}/finished.json")
     for sweep, index in reversed(where):
         run = sweep.runs[index]
@@ -164,7 +170,7 @@ def _judge(
         if damaged:  # whatever became of its job or pool, which the run had no need of any more
             return "lost", _DAMAGED, path
         if sweep.cancelled:
-            return "failed", "cancelled", path
+            return "cancelled", f"{sweep.name} was cancelled", path
         if sweep.about["launcher"]["name"] == "slurm":
             state, reason = cluster.why_ended(sweep, index)
             return state, reason, path

@@ -29,9 +29,10 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
-from scorebo.launch.folders import is_locked, new_folder, read_json, sweep_folders
+from scorebo.launch.folders import new_folder, read_json, sweep_folders
 from scorebo.store import RunStore, write_atomically
 from scorebo.store.atomic import storage_errors
+from scorebo.store.lock import is_locked
 from scorebo.store.resume import RUN_DIGITS
 
 FORMAT = 1

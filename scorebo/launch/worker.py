@@ -8,18 +8,25 @@ import resource
 import socket
 import sys
 import time
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
 from scorebo.errors import InputError, reason_of
 from scorebo.launch import outcomes
+from scorebo.launch.failure import print_failure
 from scorebo.launch.sweep import Sweep
 from scorebo.store.lock import RunBusyError
 
 
+class CancelledError(Exception):
+    """The sweep was cancelled while the run was at work."""
+
+
 def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
-    """Do a run, or what is left of it, and note how it ended: finished, failed, or busy (another process has it)."""
+    """Do a run, or what is left of it, and note how it ended: an outcome other than started.
+
+    Busy is a run that another process has.
+    """
     from scorebo.loop import execute
 
     run = sweep.runs[index]
@@ -30,7 +37,7 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
         nonlocal made
         made += 1
         if sweep.cancelled:  # and nobody may be left who would end this process
-            raise InputError("cancelled")
+            raise CancelledError(f"{sweep.name} was cancelled")
 
     began = time.perf_counter()
     try:
@@ -39,13 +46,18 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
             reset_peak_memory()
             try:
                 execute(sweep.config(index), count)
+            except (CancelledError, RunBusyError):
+                raise
             except Exception as error:
-                if not isinstance(error, RunBusyError):
-                    traceback.print_exc()
+                print_failure(error)
                 raise
     except RunBusyError as error:
         outcomes.note(sweep, run, outcomes.BUSY, reason=str(error), **where)
         return outcomes.BUSY
+    except CancelledError as error:
+        with contextlib.suppress(InputError):  # as below
+            outcomes.note(sweep, run, outcomes.CANCELLED, reason=str(error), **where)
+        return outcomes.CANCELLED
     except Exception as error:
         with contextlib.suppress(InputError):  # a disk that is full; the launcher still knows that the run ended
             outcomes.note(sweep, run, outcomes.FAILED, reason=reason_of(error), **where)

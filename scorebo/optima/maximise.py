@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scorebo.box import check_bounds
+from scorebo.box import Bounds, check_bounds
 from scorebo.errors import check_integer
 from scorebo.gp import FullyBayesianGP, Warped
 from scorebo.optima import _search
@@ -23,7 +23,7 @@ SINGLE_SUM_ERROR = 2e-5
 
 def sample_optima(
     model: FullyBayesianGP,
-    bounds: Tensor,
+    bounds: Bounds,
     num_optima: int = 8,
     num_features: int = 2048,
     raw_samples: int = 1280,
@@ -34,7 +34,7 @@ def sample_optima(
 
     Args:
         model: the ensemble.
-        bounds: `2 x D`, lower and upper, in the model's inputs.
+        bounds: a `2 x D` tensor, lower and upper corner, or `scorebo.Box`, in the model's inputs.
         num_optima: functions drawn from each set, N.
         num_features: Fourier features of a function.
         raw_samples: points that cover the box, at which the search begins, for functions that are easy to search;
@@ -47,11 +47,11 @@ def sample_optima(
     """
     for name, number in (("num_optima", num_optima), ("raw_samples", raw_samples), ("restarts", restarts)):
         check_integer(name, number, 1)
-    bounds = check_bounds(bounds, model.dim)
+    box = check_bounds(bounds, model.dim)
     if isinstance(model.kernel, Warped):
-        return _sample_warped(model, model.kernel, bounds, (num_optima, num_features, raw_samples, restarts), seed)
+        return _sample_warped(model, model.kernel, box, (num_optima, num_features, raw_samples, restarts), seed)
     paths = sample_paths(model, num_optima, num_features, seed)
-    return maximise_paths(paths, model, bounds, raw_samples, restarts, seed)
+    return maximise_paths(paths, model, box, raw_samples, restarts, seed)
 
 
 def _sample_warped(

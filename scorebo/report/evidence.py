@@ -1,17 +1,19 @@
-"""The runs in a folder, by experiment: collected once, chosen once, whoever asks for them."""
+"""The runs that a query asks for, collected once; figures, comparisons and claims take theirs from here."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scorebo.errors import InputError
+from scorebo.query import Query
 from scorebo.scales import SCALES, at_scale
+from scorebo.selection import NoRunsError, Selection, select
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from scorebo.selection import Selection
 
 
 class MissingRunsError(Exception):
@@ -19,77 +21,98 @@ class MissingRunsError(Exception):
 
 
 class Evidence:
-    """The runs in a folder, by experiment, read when they are asked for.
+    """The runs that a query asks for, also by experiment.
 
     Args:
-        results: root of the run folders.
-        scale: smoke, small or paper; by default for each experiment the one with most runs.
-        config_dir: a folder with the user's own config groups.
+        query: which runs; a results folder stands for all runs in it.
         table: of `collect`, where it was collected before.
-        healthy_only: leave out the runs whose sampler was unhealthy.
     """
 
-    def __init__(
-        self,
-        results: Path,
-        scale: str | None = None,
-        config_dir: Path | None = None,
-        table: pd.DataFrame | None = None,
-        *,
-        healthy_only: bool = False,
-    ) -> None:
+    def __init__(self, query: Query | Path | str, table: pd.DataFrame | None = None) -> None:
         from scorebo.composer import Composer
         from scorebo.report.health import unhealthy_runs
         from scorebo.store import collect
 
-        self.results, self.scale, self.healthy_only = results, scale, healthy_only
-        self.table = collect(results, points=False) if table is None else table
+        self.query = query if isinstance(query, Query) else Query(query)
+        self._collected = collect(self.query.folders, points=False) if table is None else table
+        self._total = int(self._collected["run_id"].nunique())
+        self.table = self.query.narrow(self._collected)
         self.unhealthy: set[str] = unhealthy_runs(self.table)
-        if healthy_only:
-            attributes = self.table.attrs
-            self.table = self.table[~self.table["run_id"].isin(self.unhealthy)].reset_index(drop=True)
-            self.table.attrs = attributes
+        ill = self.table["run_id"].isin(self.unhealthy)
+        self._ill = self.table[ill]
+        if self.query.healthy_only:
+            self.table = self.table[~ill].reset_index(drop=True)
             if self.table.empty:
                 raise InputError("No run has a healthy sampler: see `scorebo health`.")
-        self._composer = Composer(config_dir)
-        self._chosen: dict[str, Selection] = {}
+        self._composer = Composer(self.query.config_dir)
+        self._chosen: dict[str, Selection | InputError] = {}
         # Experiments whose runs were asked for since this was last cleared.
         self.asked: set[str] = set()
         self._hyperparameters: dict[frozenset[str], pd.DataFrame] = {}
+        if self.query.experiment:
+            self.table = self.of(self.query.experiment).table
 
-    def selection(self, experiment: str) -> Selection:
-        """The records of the experiment's runs, and how many there are of how many."""
-        from scorebo.selection import select
+    def selection(self, own: str | None = None) -> Selection:
+        """The runs asked for. `own` is the experiment that is meant where the query leaves it open."""
+        experiment = self.query.experiment_or(own)
+        return self._every if experiment is None else self.of(experiment)
 
+    @cached_property
+    def _every(self) -> Selection:
+        return select(self.table, self.query, total=self._total)
+
+    def of(self, experiment: str) -> Selection:
+        """Those of the runs asked for that belong to an experiment."""
         if experiment not in self._chosen:
-            self._chosen[experiment] = select(
-                self.table, experiment, self.scale, results=self.results, composer=self._composer
-            )
-        return self._chosen[experiment]
+            query = replace(self.query, experiment=experiment, everything=False)
+            try:
+                chosen: Selection | InputError = select(self.table, query, composer=self._composer, total=self._total)
+            except InputError as error:
+                chosen = error
+            self._chosen[experiment] = chosen
+        found = self._chosen[experiment]
+        if isinstance(found, InputError):
+            raise found
+        return found
+
+    def everything(self) -> Evidence:
+        """The same for every run in the folders."""
+        return Evidence(replace(self.query, everything=True), self._collected)
 
     @property
     def chosen(self) -> list[Selection]:
-        """All that was asked for so far, and is there."""
-        return list(self._chosen.values())
+        """The experiments asked for so far that have runs."""
+        return [chosen for chosen in self._chosen.values() if isinstance(chosen, Selection)]
 
     @property
     def reduced_scale(self) -> str:
         """The smallest scale of the runs `asked` for, whose budgets are not the paper's; empty where all are."""
-        scales = {self._chosen[experiment].scale for experiment in self.asked if experiment in self._chosen}
+        scales = {chosen.scale for chosen in self.chosen if chosen.experiment in self.asked}
         return next((scale for scale in SCALES[:-1] if scale in scales), "")
 
-    def has_models(self, experiment: str, scale: str) -> bool:
+    def figures(self, experiment: str) -> list[str]:
+        """The figures that an experiment says it is for."""
+        return list(self._composer.experiment(experiment).get("figures") or [])
+
+    def has_models(self, chosen: Selection) -> bool:
         """Whether the experiment itself says under which models it is run."""
-        return bool(at_scale(self._composer.experiment(experiment), scale).get("models"))
+        return bool(at_scale(self._composer.experiment(str(chosen.experiment)), str(chosen.scale)).get("models"))
+
+    def health_notes(self, chosen: Selection) -> list[str]:
+        """What a reader must know of the samplers of these runs, and of those left out for theirs."""
+        from scorebo.report.health import health_note
+
+        rows = self._ill
+        if chosen.experiment is not None:
+            rows = rows[rows["run_id"].isin(chosen.wanted)]
+        return health_note(rows, self.query.healthy_only) if len(rows) else []
 
     def runs(self, experiment: str) -> pd.DataFrame:
         """The records of those of the experiment's runs that have ended: what claims are about is their outcome."""
         self.asked.add(experiment)
         try:
-            table = self.selection(experiment).table
-        except InputError as error:
-            if "None of the runs" not in str(error):
-                raise
+            table = self.of(experiment).table
+        except NoRunsError as error:
             raise MissingRunsError(f"no runs of experiment={experiment}") from error
         ended = table[table["finished"].astype(bool)].reset_index(drop=True)
         if ended.empty:
@@ -114,5 +137,5 @@ class Evidence:
 
         runs = frozenset(rows["run_id"])
         if runs not in self._hyperparameters:
-            self._hyperparameters[runs] = collect_hyperparameters(self.results, set(runs))
+            self._hyperparameters[runs] = collect_hyperparameters(self.query.folders, set(runs))
         return self._hyperparameters[runs]

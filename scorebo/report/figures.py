@@ -16,8 +16,7 @@ from scorebo.report import example_figures, provenance
 from scorebo.report.claims import reference
 from scorebo.report.comparisons import active_learning, additive, best_values, optimisation, priors
 from scorebo.report.evidence import Evidence
-from scorebo.report.health import health_note
-from scorebo.report.hyperparameters import hyperparameters
+from scorebo.report.hyperparameters import check_one_model, hyperparameters
 from scorebo.report.render import Drawing, FigureData, render
 from scorebo.report.style import FORMATS
 from scorebo.selection import Selection
@@ -78,14 +77,16 @@ def draw(
 
 
 def figure_input(name: str, evidence: Evidence) -> tuple[pd.DataFrame | None, Selection | None, list[str]]:
-    """What a figure is drawn from: its table, which runs these are, and what a reader must know of their samplers."""
+    """What a figure is drawn from: its table, which runs these are, and what a reader must know of them."""
     figure = FIGURES[check_choice("figure", name, FIGURES)]
     if figure.source == "fits":
         return None, None, []
-    experiment = name.replace("-", "_")
-    chosen = evidence.selection(experiment)
-    table = evidence.sets_of(chosen.table) if figure.source == "hyperparameters" else chosen.table
-    return table, chosen, [*chosen.missing, *health_note(chosen.table, evidence.healthy_only)]
+    chosen = evidence.selection(name.replace("-", "_"))
+    table = chosen.table
+    if figure.source == "hyperparameters":
+        check_one_model(table)  # before all sets are read
+        table = evidence.sets_of(table)
+    return table, chosen, [*chosen.missing, *evidence.health_notes(chosen)]
 
 
 def _regret(description: str) -> Figure:

@@ -35,9 +35,7 @@ def hyperparameters(
     """
     if table is None or table.empty:
         raise InputError("The table of hyperparameters is empty: no runs were found.")
-    for column in ("benchmark", "model"):
-        if table[column].nunique() > 1:
-            raise InputError(f"The figure shows one {column}, got {', '.join(sorted(table[column].unique()))}.")
+    check_one_model(table)
     names = [name for name in parameter_names(table) if table[name].notna().any()]
     logs = pd.DataFrame(np.log10(table[names].astype(float).clip(lower=1e-300)), columns=names)
     within = logs.groupby([table["run_id"], table["num_observations"]]).std()
@@ -65,6 +63,14 @@ def hyperparameters(
     if (runs < MIN_RUNS).any():
         notes.append(FEW_RUNS)
     return FigureData(tuple(panels), tuple(notes), reference_words)
+
+
+def check_one_model(table: pd.DataFrame) -> None:
+    """Refuse runs on several tasks or under several models, whose hyperparameters have nothing in common."""
+    for column in ("benchmark", "model"):
+        if table[column].nunique() > 1:
+            names = ", ".join(sorted(table[column].unique()))
+            raise InputError(f"The figure shows one {column}, got {names}. Choose one with --{column}.")
 
 
 def _line(method: str, mean: pd.Series, spread: pd.Series, runs: pd.Series, window: int) -> Line:

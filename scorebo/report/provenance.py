@@ -25,7 +25,7 @@ FIELDS = {".pdf": "Subject", ".png": "Description", ".svg": "Description"}
 DIGITS = 12  # of a run's identity, as in the name of its folder
 KIND = "scorebo figure"
 # Not part of what is drawn: how long it took, and on which machine.
-_LEFT_OUT = ("seconds_", "mcmc_seconds")
+_LEFT_OUT = ("seconds_", "cpu_seconds_", "mcmc_seconds")
 _DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 
 

@@ -76,7 +76,7 @@ def choose_model(
             if preferred not in models:
                 raise InputError(
                     f"{benchmark} has runs under the models {', '.join(models)}; the figure shows one model. "
-                    "Keep one of them in the results."
+                    "Choose one with --model."
                 )
             left_out.append((str(benchmark), [model for model in models if model != preferred]))
             part = part[part["model"] == preferred]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
+from scorebo.query import Query
 from scorebo.report.provenance import DIGITS, digests
+from scorebo.store.collect import Sources
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class State:
     """Runs by the first digits of their ids; `problem` says why they could not be looked at."""
 
@@ -28,51 +29,45 @@ class State:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return dataclasses.asdict(self)
+        return asdict(self)
 
 
-def compare_with_now(origin: Mapping[str, Any], results: Path | None = None) -> State:
-    """Compare the digests kept in a file with those of the runs in its results folder, or in another one."""
+def compare_with_now(origin: Mapping[str, Any], results: Sources | None = None) -> State:
+    """Compare the digests kept in a file with those of the runs in its results folders, or in others."""
     from scorebo.store import collect, collect_hyperparameters
 
     before: dict[str, str] = origin["runs"]
     selection = origin["selection"]
     if not before:
         return State()
-    folder = results or Path(selection.get("results", "results"))
     try:
-        table = collect(folder, points=False)
+        query = Query.from_dict(selection, results)
+        table = collect(query.folders, points=False)
     except InputError as error:
         return State(problem=str(error))
     known = table["run_id"].str[:DIGITS].isin(before)
-    further = len(_belonging(table, selection, folder) - set(before))
+    further = len(_belonging(table, query, selection.get("experiments") or {}) - set(before))
     rows = table[known]
     if selection.get("source") == "hyperparameters" and len(rows):
-        rows = collect_hyperparameters(folder, set(rows["run_id"]))
+        rows = collect_hyperparameters(query.folders, set(rows["run_id"]))
     now = digests(rows) if len(rows) else {}
     changed = tuple(run for run in before if run in now and now[run] != before[run])
     gone = tuple(run for run in before if run not in now)
     return State(len(before) - len(changed) - len(gone), changed, gone, further)
 
 
-def _belonging(table: pd.DataFrame, selection: Mapping[str, Any], folder: Path) -> set[str]:
-    """The runs that the same selection would choose now."""
-    from scorebo.composer import Composer
-    from scorebo.report.health import unhealthy_runs
-    from scorebo.selection import select
+def _belonging(table: pd.DataFrame, query: Query, experiments: Mapping[str, str]) -> set[str]:
+    """The runs that the same selection would choose now; of a report those of all its `experiments` at their scales."""
+    from scorebo.report.evidence import Evidence
 
-    if selection.get("healthy_only"):
-        table = table[~table["run_id"].isin(unhealthy_runs(table))]
-    experiments = selection.get("experiments") or {}
-    if selection.get("experiment"):
-        experiments = {selection["experiment"]: selection["scale"]}
+    queries = [replace(query, experiment=name, scale=scale) for name, scale in experiments.items()] or [query]
     found: set[str] = set()
-    composer = Composer()
-    for experiment, scale in experiments.items():
+    for each in queries:
         # An experiment that is no longer there, or none of whose runs is: what is gone is told anyway.
         with contextlib.suppress(InputError):
-            chosen = select(table, experiment, scale, results=folder, composer=composer)
-            found |= set(chosen.table["run_id"].str[:DIGITS])
+            # A file that keeps neither names no runs that could be looked for.
+            rows = Evidence(each, table).table if each.explicit else table[:0]
+            found |= set(rows["run_id"].str[:DIGITS])
     return found
 
 
@@ -97,6 +92,8 @@ def in_words(origin: Mapping[str, Any], state: State) -> str:
 def _choice(key: str, value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{key} {', '.join(f'{name} ({scale})' for name, scale in value.items())}"
+    if isinstance(value, list):
+        return f"{key} {', '.join(value)}"
     return key.replace("_", " ") if value is True else f"{key} {value}"
 
 
@@ -112,7 +109,7 @@ def _verdict(origin: Mapping[str, Any], state: State) -> str:
         return "from small fits of its own: the same commit draws the same"
     if state.problem:
         return f"cannot be looked at: {state.problem}"
-    further = f"; {state.further} further runs of the experiment are there now" if state.further else ""
+    further = f"; {state.further} further runs of the selection are there now" if state.further else ""
     if not state.changed and not state.gone:
         return f"unchanged: all {state.unchanged} runs are as they were{further}"
     parts = []

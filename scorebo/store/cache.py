@@ -31,7 +31,9 @@ CHUNKS = 64
 VERSION = 1
 # A cache of other columns than those collected today is of no use.
 _CONTENT = hashlib.sha256(
-    json.dumps([VERSION, columns.WHO, columns.WHAT, columns.FLOATS, columns.PHASES, columns.RUN]).encode()
+    json.dumps(
+        [VERSION, columns.WHO, columns.WHAT, columns.FLOATS, columns.TIMINGS, columns.PHASES, columns.RUN]
+    ).encode()
 ).hexdigest()[:16]
 _FILES = ("config.yaml", "records.jsonl", "finished.json")
 

@@ -10,15 +10,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WHO = ("benchmark", "model", "acquisition", "seed")
-WHAT = ("iteration", "kind", "num_observations", "judged", "x")
+WHAT = ("iteration", "kind", "num_observations", "num_failed_points", "judged", "x")
 _OPTIMISATION = (
     *("inference_regret", "in_sample_inference_regret", "simple_regret"),
     *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
 )
 FLOATS = ("y", "f", "negative_mll", "nlpd", "rmse", *_OPTIMISATION, "decomposition_error", "acquisition_value")
 PHASES = ("fit", "metrics", "acquisition", "evaluate")
+# Wall time and processor time, by phase; records of version 0.1 have the first alone.
+TIMINGS = ("seconds", "cpu_seconds")
 # What is the same in all rows of a run and stands after what was measured.
 RUN = ("finished", "run_id", "run")
+
+
+def phase_columns(timing: str) -> list[str]:
+    """The columns of one of `TIMINGS`, in the order of `PHASES`."""
+    return [f"{timing}_{phase}" for phase in PHASES]
 
 
 def run_columns(records: Sequence[Mapping[str, Any]]) -> pa.Table:
@@ -28,11 +35,12 @@ def run_columns(records: Sequence[Mapping[str, Any]]) -> pa.Table:
     types = {"iteration": pa.int64(), "kind": pa.string(), "num_observations": pa.int64(), "judged": pa.bool_()}
     types |= {"x": pa.list_(pa.float64())}
     types |= dict.fromkeys(FLOATS, pa.float64())
-    types["seconds"] = pa.struct(dict.fromkeys(PHASES, pa.float64()))
+    types |= dict.fromkeys(TIMINGS, pa.struct(dict.fromkeys(PHASES, pa.float64())))
     # Arrow takes the fields it is told out of the records itself, many times as fast as a list for each.
     columns = dict(zip(types, pa.array(records, pa.struct(types)).flatten(), strict=True))
-    seconds = columns.pop("seconds").flatten()
-    columns |= {f"seconds_{phase}": column for phase, column in zip(PHASES, seconds, strict=True)}
+    columns["num_failed_points"] = pa.array([len(record.get("failed_points", ())) for record in records], pa.int64())
+    for timing in TIMINGS:
+        columns |= dict(zip(phase_columns(timing), columns.pop(timing).flatten(), strict=True))
     return pa.table(columns | _diagnostics([record.get("mcmc") for record in records]))
 
 
@@ -74,7 +82,7 @@ def tidy_table(
     for name in WHO:
         columns[name] = _series(pa.array([run[name] for run in runs]).take(pa.array(number)))
     mcmc = sorted(name for name in joined.column_names if name.startswith("mcmc_"))
-    for name in (*WHAT, *FLOATS, *(f"seconds_{phase}" for phase in PHASES), *mcmc):
+    for name in (*WHAT, *FLOATS, *(name for timing in TIMINGS for name in phase_columns(timing)), *mcmc):
         if name in leave_out:
             continue
         # These stay nullable whether or not the table happens to hold an initial record.

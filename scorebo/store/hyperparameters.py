@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scorebo.store.collect import describe_runs, good_records, nothing_found
+from scorebo.store.collect import Sources, describe_runs, good_records, nothing_found
 from scorebo.store.columns import WHO
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 _VARIANCES = ("outputscale", "noise")
 
 
-def collect_hyperparameters(results: Path | str, run_ids: Collection[str] | None = None) -> pd.DataFrame:
+def collect_hyperparameters(results: Sources, run_ids: Collection[str] | None = None) -> pd.DataFrame:
     """One row per run (of `run_ids` alone, where given), iteration with a model, and hyperparameter set.
 
     Columns: benchmark, model, acquisition, seed, iteration, num_observations, `set` (from 1, in the order of the

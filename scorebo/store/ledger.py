@@ -2,7 +2,8 @@
 
 A line names the iteration, which is what `scorebo replay` needs besides the run's own files. What a record itself tells
 is entered after it is stored, and entered by the next start where a kill came between; an evaluation, or any other part
-of an iteration, that fails leaves no record and is entered as it happens, each time.
+of an iteration, that fails is entered as it happens, each time, with the `attempt` within its iteration where failed
+points are avoided.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def entries_of(record: Mapping[str, Any]) -> list[Entry]:
     """What a record tells of retries and fallbacks: `kind`, `reason` where there is one, `count` of how many."""
     mcmc = record.get("mcmc") or {}
     fallback, refreshed, beaten = mcmc.get("fallback"), mcmc.get("refreshed"), record.get("optimum_violation")
+    missing = record.get("metrics_failure")
     told = (
         ("sampler retried", mcmc.get("retries"), mcmc.get("retry_reason")),
         ("sampler replaced", fallback and 1, fallback),
@@ -35,6 +37,7 @@ def entries_of(record: Mapping[str, Any]) -> list[Entry]:
         ("acquisition fell back", record.get("acquisition_fallbacks"), None),
         ("block jittered", record.get("jittered_blocks"), None),
         ("optimum beaten", beaten and 1, f"by {beaten}"),
+        ("metrics failed", missing and 1, missing),
     )
     return [
         {"iteration": record["iteration"], "kind": kind, "count": count} | ({"reason": reason} if reason else {})

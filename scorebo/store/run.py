@@ -118,13 +118,17 @@ class RunStore:
         write_checkpoint(self.folder, self.run_id, checkpoint)
         enter(self.folder, entries_of(record))
 
-    def note_failure(self, iteration: int, x: list[float] | None, reason: str, trace: list[str]) -> Path:
+    def note_failure(
+        self, iteration: int, x: list[float] | None, reason: str, trace: list[str], attempt: int | None = None
+    ) -> Path:
         """Enter an evaluation that failed at `x`, or (None) the rest of an iteration, in the ledger, which is returned.
 
-        It is no record of the run.
+        It is no record of the run. `attempt`: how many points failed before it in this iteration, where they are
+        avoided.
         """
         self._resumed()
         what: dict[str, Any] = {"kind": ITERATION} if x is None else {"kind": EVALUATION, "x": x}
+        what |= {} if attempt is None else {"attempt": attempt}
         return enter(self.folder, [{"iteration": iteration, "reason": reason, **what, "traceback": trace}])
 
     def finish(self) -> None:

@@ -9,6 +9,7 @@ import torch
 from botorch.optim import optimize_acqf
 
 from scorebo.acquisition import maximize
+from scorebo.errors import InputError
 from scorebo.gp import FullyBayesianGP
 from tests.conftest import random_ensemble
 
@@ -50,8 +51,20 @@ class AcquisitionContract:
         assert torch.allclose(acqf(X[:6].reshape(2, 3, 1, 2)), values[:6].reshape(2, 3), rtol=1e-12, atol=1e-14)
 
     def test_refuses_several_points_at_once(self):
-        with pytest.raises(AssertionError):
-            self.build(random_ensemble(0))(points(6, 2).reshape(3, 2, 2))
+        acqf = self.build(random_ensemble(0))
+        with pytest.raises(InputError, match=r"takes one point at a time.*got \(3, 2, 2\).*with q=1"):
+            acqf(points(6, 2).reshape(3, 2, 2))
+        with pytest.raises(InputError, match="q=2 points at once are not supported yet"):
+            optimize_acqf(acqf, unit_box(2), q=2, num_restarts=1, raw_samples=4)
+
+    def test_refuses_pending_points(self):
+        acqf = self.build(random_ensemble(0))
+        acqf.set_X_pending(None)
+        with pytest.raises(InputError, match=r"does not support pending points yet.*one point at a time.*q=1"):
+            acqf.set_X_pending(points(1, 2))
+        with pytest.raises(InputError, match="does not support pending points yet"):
+            optimize_acqf(acqf, unit_box(2), q=2, num_restarts=1, raw_samples=4, sequential=True)
+        assert acqf.X_pending is None
 
     def test_gradient_is_that_of_the_value(self):
         acqf = self.build(random_ensemble(1, dim=3))

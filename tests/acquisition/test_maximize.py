@@ -46,6 +46,12 @@ def test_bounds_of_any_size():
     assert torch.equal(corner[0], bounds[1])
 
 
+@pytest.mark.parametrize("acqf", [SAL, None, random_ensemble(0)], ids=["class", "none", "model"])
+def test_what_is_no_acquisition_is_refused(acqf):
+    with pytest.raises(InputError, match=r"acqf must be an acquisition function of a model, e\.g\. SAL\(model\)"):
+        maximize(acqf, unit_box(2))
+
+
 @pytest.mark.parametrize("acquisition", [SAL, lambda m: SAL(m, "wasserstein"), BALD, BQBC, QBMGP])
 @pytest.mark.parametrize(("dim", "n"), [(1, 12), (2, 25), (3, 20), (6, 30)])
 def test_no_worse_than_optimize_acqf_with_the_same_numbers(acquisition, dim, n):
@@ -141,7 +147,7 @@ def test_a_function_of_the_seed_alone():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"bounds": torch.zeros(3, 2)}, "2 x D"),
+        ({"bounds": torch.zeros(3, 3)}, "2 x D"),
         ({"bounds": torch.zeros(2, 2)}, "lower below"),
         ({"bounds": torch.tensor([[0.0, 0.0], [1.0, torch.inf]])}, "finite"),
         ({"bounds": torch.tensor([[0.0, 0.0], [1.0, torch.nan]])}, "finite"),

@@ -104,6 +104,7 @@ class BenchmarkContract:
     def test_a_longer_design_starts_with_the_shorter_one(self, task):
         longer = self.build(initial=self.initial + 5, total=100).initial_design(2)
         assert torch.equal(longer[: self.initial], task.initial_design(2))
+        assert torch.equal(longer[-1], task.design_point(2, self.initial + 4))
 
     def test_designs_are_spread_evenly_over_the_box(self, task):
         designs = torch.cat([task.initial_design(seed) for seed in range(1, self.num_designs + 1)])

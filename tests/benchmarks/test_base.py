@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import scorebo
 from scorebo.benchmarks import Benchmark
 from scorebo.errors import InputError
 
@@ -113,13 +114,21 @@ def test_refuses_unusable_options(option, value, message):
 
 
 @pytest.mark.parametrize(
+    "bounds", [scorebo.Box(lower=(-5.0, 0.0, 0.0), upper=(10.0, 15.0, 1.0)), ((-5.0, 10.0), (0.0, 15.0), (0.0, 1.0))]
+)
+def test_takes_a_box_or_pairs(bounds):
+    task = type("Task", (Sphere,), {"bounds": bounds, "dim": 3})(**OPTIONS)
+    assert task.bounds.tolist() == [[-5.0, 0.0, 0.0], [10.0, 15.0, 1.0]]
+
+
+@pytest.mark.parametrize(
     ("bounds", "dim", "message"),
     [
-        (None, 2, "bounds must be 2 x D numbers"),
-        ("box", 2, "bounds must be 2 x D numbers"),
-        ((0.0, 1.0), 1, "shape 2 x D"),
-        (((0.0, 1.0), (0.0, 1.0), (0.0, 1.0)), 3, "shape 2 x D"),
-        (((0.0, 1.0), (1.0, 1.0)), 2, "lower below upper"),
+        (None, 2, "bounds must be .* 2 x D"),
+        ("box", 2, "bounds must be .* 2 x D"),
+        ((0.0, 1.0), 1, "bounds must be .* 2 x D"),
+        (((-5.0, 10.0), (0.0, 15.0)), 2, "two pairs .* or as two corners"),
+        (((0.0, 1.0), (1.0, 1.0)), 2, "lower below its upper"),
         (((0.0,), (float("inf"),)), 1, "must be finite"),
         (((0.0,), (1.0,)), 2, "dim 2, but its bounds have 1"),
     ],

@@ -3,8 +3,10 @@
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from pathlib import Path
@@ -18,9 +20,10 @@ from scorebo.benchmarks.outside.process import Solver, SolverError
 from scorebo.benchmarks.outside.task import OutsideTask
 from scorebo.cli import main
 from scorebo.errors import InputError, TaskError
+from scorebo.loop import Run
 from tests import outside_tasks
 from tests.outside_benchmarks import Outside, Scored
-from tests.runs import tiny_overrides
+from tests.runs import tiny_config, tiny_overrides
 
 GOOD, BAD = np.array([[0.25, 0.5]]), np.array([[0.75, 0.5]])
 OPTIONS = {"name": "outside", "initial": 2, "total": 5}
@@ -80,6 +83,14 @@ class TestSolver:
         assert time.monotonic() - began < 20.0
         assert not alive(pid)
         assert ask(GOOD).tolist() == [0.3125]
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR2])
+    def test_a_signal_to_a_whole_job_is_the_parent_s_to_answer(self, number):
+        """A job that is cancelled, or queued again, must not record what a killed solver scores."""
+        ask = solver("nap")
+        assert ask(GOOD).tolist() == [0.3125]
+        threading.Timer(0.2, ask._child.process.send_signal, [number]).start()
+        assert ask(BAD).tolist() == [0.8125]
 
     def test_time_in_which_nobody_waited_does_not_count(self, monkeypatch):
         """The machine sleeps during the first wait: to the clock it is over, to the limit it is one slice."""
@@ -189,6 +200,18 @@ def test_a_missing_package_is_named_with_the_extra_to_install(task, module, extr
         "optional-dependencies"
     ]
     assert all(requirement.startswith(module) for requirement in extras[extra])
+
+
+@pytest.mark.parametrize("fault", ["burn", "nap"])
+def test_records_have_the_processor_seconds_of_the_child(tmp_path, fault):
+    """Which lives on after the evaluation."""
+    settings = ("benchmark._target_=tests.outside_benchmarks.Outside", f"+benchmark.fault={fault}")
+    run = Run(tiny_config(tmp_path, "gramacy1", "random", *settings, "benchmark.name=outside", "benchmark.initial=4"))
+    records = [run.record(k, []) for k in range(1, 5)]
+    slow = next(k for k, record in enumerate(records) if k and record["x"][0] > 0.5)  # the first also starts the child
+    wall, cpu = records[slow]["seconds"]["evaluate"], records[slow]["cpu_seconds"]["evaluate"]
+    assert wall > 0.49
+    assert cpu > 0.45 if fault == "burn" else cpu < 0.2
 
 
 @pytest.mark.parametrize(("fault", "reason"), [("crash", "SIGSEGV"), ("hang", "time limit")])

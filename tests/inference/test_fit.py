@@ -4,8 +4,10 @@ import signal
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from botorch.exceptions.warnings import InputDataWarning
 
 import scorebo
 from scorebo.config import load_model
@@ -219,6 +221,7 @@ class TestFailingSampler:
         ({"model": load_model("botorch"), "wrong": 1}, "Unknown setting of model 'botorch' 'wrong'"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
         ({"kernel": "periodic"}, "Unknown kernel 'periodic'"),
+        ({"model": 3}, "model must be the name of a model config, a config node or a Surrogate, got 3"),
         ({"model": "true"}, "needs a value for lengthscale"),
         ({"wrong": 1}, "Unknown setting of model 'bo_lognormal' 'wrong'"),
     ],
@@ -239,11 +242,70 @@ def test_bad_settings(settings, message):
         (torch.ones(5, 2), torch.rand(5), "duplicates of one point"),
         (torch.tensor([[0.1], [float("nan")]]), torch.rand(2), "X holds values that are not finite"),
         (torch.rand(2, 1), torch.tensor([0.1, float("inf")]), "Y holds values that are not finite"),
+        (torch.rand(2, 1), None, "Y must be a tensor, an array or a nested list of numbers, got None"),
+        ([[0.1, 0.2], [0.3]], [1.0, 2.0], "X must be a tensor, an array or a nested list of numbers"),
     ],
 )
 def test_bad_data(X, Y, message):
     with pytest.raises(InputError, match=message):
         scorebo.fit_gp(X, Y)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda values: values.float().double().float(),
+        lambda values: values.clone().requires_grad_(),
+        lambda values: values.numpy(),
+        lambda values: values.tolist(),
+        lambda values: pd.DataFrame(values.numpy()),
+    ],
+)
+def test_data_of_any_kind(kind):
+    X, Y = (values.float().double() for values in data(n=2, dim=2))  # square: a data frame must not be transposed
+    expected = scorebo.fit_gp(X, Y, **FAST)
+    for outputs in (Y, Y[:, 0]):
+        gp = scorebo.fit_gp(kind(X), kind(outputs), **FAST)
+        assert torch.equal(gp.train_X, X)
+        assert gp.train_Y.dtype == torch.float64
+        assert torch.equal(gp.lengthscale, expected.lengthscale)
+
+
+class TestScaleOfTheData:
+    """Pytest turns warnings into errors: where none is expected, none is issued."""
+
+    KNOWN = {"model": "true", "lengthscale": [0.3, 2.0]}  # noqa: RUF012
+
+    @pytest.mark.parametrize(
+        ("scale", "shift", "message"),
+        [
+            ((15.0, 1.0), (-5.0, 0.0), r"Inputs range from -3\.\d+ to 9\.\d+, not within the unit box: scale them"),
+            ((1.0, 100.0), (0.0, 0.0), r"Outputs have mean \S+ and standard deviation 100: standardize them"),
+            ((1.0, 0.1), (0.0, 0.0), "standard deviation 0.1: standardize"),
+            ((1.0, 1.0), (0.0, 1.5), "Outputs have mean 1.5 and standard deviation 1: standardize"),
+            ((2.0, 3.0), (0.0, 0.0), "Inputs range .* Outputs have mean .* model 'bo_lognormal'"),
+        ],
+    )
+    def test_one_warning_that_says_what_to_do(self, scale, shift, message):
+        X, Y = data()
+        with pytest.warns(InputDataWarning, match=message) as caught:
+            scorebo.fit_gp(scale[0] * X + shift[0], scale[1] * Y + shift[1], **FAST)
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+
+    @pytest.mark.parametrize(
+        ("scale", "shift"), [((1.02, 1.0), (-0.01, 0.0)), ((1.0, 1.9), (0.0, 0.0)), ((1.0, 0.6), (0.0, 0.9))]
+    )
+    def test_none_close_to_it(self, scale, shift):
+        X, Y = data()
+        assert scorebo.fit_gp(scale[0] * X + shift[0], scale[1] * Y + shift[1], **FAST).num_sets == 4
+
+    def test_a_model_that_does_not_standardize_takes_outputs_of_any_scale(self):
+        X, Y = data()
+        assert scorebo.fit_gp(X, 100.0 * Y, **self.KNOWN).num_sets == 1
+        with pytest.warns(InputDataWarning, match="model 'true'") as caught:
+            scorebo.fit_gp(2.0 * X, 100.0 * Y, **self.KNOWN)
+        assert "Outputs" not in str(caught[0].message)
 
 
 def test_duplicate_points_are_fitted():

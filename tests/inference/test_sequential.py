@@ -110,9 +110,9 @@ def test_sets_that_no_longer_fit_are_drawn_anew():
     X = torch.from_numpy(rng.uniform(size=(50, 1)))
     y = torch.sin(3.0 * X[:, 0])
     y[30:] += torch.from_numpy(rng.standard_normal(20))
-    carry = Carry()
-    fit_gp(X[:30], y[:30], carry=carry, **FAST)
-    d = fit_gp(X, y, carry=carry, **FAST).diagnostics
+    settings = {"carry": Carry(), "standardize": False, **FAST}
+    fit_gp(X[:30], y[:30], **settings)
+    d = fit_gp(X, y, **settings).diagnostics
     assert d.refreshed == "diversity"
     assert d.effective_sets < 0.2 * 16
     assert d.ess_bulk is not None

@@ -54,7 +54,7 @@ def test_states_and_reasons(sweep, monkeypatch):
     assert found[3][1].startswith("out of memory: raise launcher.memory_gb")
     assert found[4][1].startswith("time limit reached (job 7_4: TIMEOUT")
     assert found[5] == ("failed", "its job ended without finishing it (job 7_5: COMPLETED)")
-    assert found[6][1].startswith("cancelled")
+    assert found[6] == ("cancelled", "cancelled (job 7_6: CANCELLED)")
     assert found[7] == ("lost", "SLURM knows nothing of job 7_7 any more")
     assert found[9][0] == "lost"
     assert found[9][1].startswith("SLURM's controller has forgotten job 7_9, which for its accounting is ")
@@ -79,7 +79,7 @@ def test_a_run_that_failed_in_a_job_is_not_queued_while_the_job_goes_on_with_oth
 def test_runs_of_a_cancelled_sweep_are_not_queued_while_its_jobs_are_still_ending(sweep, monkeypatch):
     sweep.cancel()
     answer(monkeypatch, SQUEUE.replace("PENDING", "COMPLETING"), SACCT)
-    assert {(run.state, run.reason) for run in survey(sweep.results).runs} == {("failed", "cancelled")}
+    assert {(run.state, run.reason) for run in survey(sweep.results).runs} == {("cancelled", "sweep-1 was cancelled")}
 
 
 def test_arrays_that_are_over_are_not_cancelled(sweep, monkeypatch):

@@ -1,5 +1,10 @@
 import io
 import json
+import os
+import re
+import subprocess
+import sys
+import time
 
 import pytest
 from sweeps import sweep_of
@@ -7,8 +12,22 @@ from sweeps import sweep_of
 from scorebo.config import as_dict, compose
 from scorebo.launch import estimate, pilot
 from scorebo.launch.estimate import Cost, Stored, extrapolated, kind_of
+from scorebo.launch.pace import Spent, iteration_timings, seconds_per_iteration, spent
 from scorebo.launch.plan import plan
-from tests.store.store_samples import make_run
+from scorebo.store import RunStore
+from tests.store.store_samples import make_record, make_run
+
+# Of a busy machine: fit and metrics waited for a processor, and the evaluation for something else.
+WALL = {"fit": 4.0, "metrics": 2.0, "acquisition": 1.0, "evaluate": 3.0}
+CPU = {"fit": 1.0, "metrics": 1.5, "acquisition": 2.0, "evaluate": 0.5}
+
+
+def make_timed_run(results, config, count, **timings):
+    with RunStore(results, config) as store:
+        store.resume()
+        for k in range(1, count + 1):
+            store.append({**make_record(k), **timings})
+    return store.folder
 
 
 def test_extrapolation_is_exact_for_what_grows_with_the_square():
@@ -35,6 +54,43 @@ def test_similar_runs_differ_in_seed_and_budget_only(tmp_path):
     other = {**config, "mcmc": {**config["mcmc"], "warmup": 11}}
     assert Stored(tmp_path).cost(other) is None
     assert kind_of(config) == kind_of({**config, "seed": 5}) != kind_of(other)
+
+
+def test_waiting_for_a_processor_is_no_cost_and_waiting_in_an_evaluation_is():
+    assert spent({"seconds": WALL, "cpu_seconds": CPU}) == Spent(1.0 + 1.5 + 1.0 + 3.0, 5.0)
+    assert spent({"seconds": {"fit": 2.0}}) == Spent(2.0, None)
+
+
+def test_both_timings_are_read_from_the_bytes_of_records(tmp_path):
+    config = sweep_of(tmp_path, range(1, 2))[0]
+    folder = make_timed_run(tmp_path, config, 3, seconds=WALL, cpu_seconds=CPU)
+    records = (folder / "records.jsonl").read_bytes()
+    assert list(iteration_timings(records)) == [{"seconds": WALL, "cpu_seconds": CPU}] * 3
+    damaged = records.replace(b'"fit":4.0', b'"fit":4.0.0', 1)
+    assert len(list(iteration_timings(damaged))) == 2
+    assert seconds_per_iteration(folder) == 10.0, "wall time, without the processor's"
+
+
+def test_stored_runs_are_estimated_by_their_processor_seconds(tmp_path):
+    config = sweep_of(tmp_path, range(1, 2))[0]
+    make_run(tmp_path, {**config, "seed": 8}, 7)
+    old = Stored(tmp_path).cost(config)
+    assert (old.source, old.cpu_seconds) == ("stored wall", None)
+    assert old.cpu_of(0, 5, threads=3) == 3 * old.of(0, 5)
+    assert "1 runs estimated from the wall time of similar runs, which have no processor time" in plan([config])
+    make_timed_run(tmp_path, {**config, "seed": 9}, 7, seconds=WALL, cpu_seconds=CPU)
+    new = Stored(tmp_path).cost(config)
+    assert (new.source, new.seconds, new.cpu_seconds) == ("stored", [6.5] * 5, [5.0] * 5)
+    text = plan([{**config, "workers": 1}])
+    assert f"core-hours  {25 / 3600:.3g}\n" in text
+    assert "wall time   32.5 s with 1 workers" in text
+
+
+def test_more_workers_than_cores_are_not_faster(tmp_path, monkeypatch):
+    monkeypatch.setattr("scorebo.launch.plan.usable_cores", lambda: 2)
+    monkeypatch.setattr(estimate.Stored, "cost", lambda *_: Cost([10.0] * 5, None, "stored", [10.0] * 5))
+    text = plan(sweep_of(tmp_path, range(1, 9), workers=8))
+    assert "wall time   3.3 min with 8 workers at a time; the longest run takes 50 s" in text
 
 
 def test_plan_tells_what_is_left_and_what_it_costs(tmp_path, monkeypatch):
@@ -65,7 +121,7 @@ def test_pilot_measures_every_kind_it_can_and_stores_nothing(tmp_path, monkeypat
     captured = capsys.readouterr()
     (answer,) = map(json.loads, captured.out.splitlines())
     assert answer["kind"] == "good"
-    assert len(answer["seconds"]) == 5
+    assert len(answer["seconds"]) == len(answer["cpu_seconds"]) == 5
     assert 1e-4 < sum(answer["seconds"]) < 600
     assert 100 < answer["memory_mb"] < 8000
     assert "No pilot of gramacy1" in captured.err
@@ -75,5 +131,45 @@ def test_pilot_measures_every_kind_it_can_and_stores_nothing(tmp_path, monkeypat
 def test_made_up_observations_are_not_mistaken_for_values_beyond_the_optimum(tmp_path, caplog):
     overrides = ("benchmark=branin", "acquisition=random", "benchmark.total=40", "mcmc.warmup=4", "mcmc.thinning=1")
     config = as_dict(compose([*overrides, "mcmc.num_sets=2", f"results={tmp_path}"]))
-    assert len(pilot.measure(config)) == 38
+    assert [len(seconds) for seconds in pilot.measure(config)] == [38, 38]
     assert not caplog.records
+
+
+def test_a_busy_machine_does_not_lengthen_the_estimate(tmp_path):
+    """One core for the pilot and three processes that never stop computing."""
+    config = sweep_of(tmp_path, range(1, 2), "mcmc.warmup=300", "mcmc.thinning=20")[0]
+    cores = os.sched_getaffinity(0)
+    pilot.measure(config)
+    busy = []
+    try:
+        os.sched_setaffinity(0, {min(cores)})
+        busy = [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(3)]
+        began, cpu_began = time.perf_counter(), time.process_time()
+        (wall, *_), (cpu, *_) = pilot.measure(config)
+        slowed = (time.perf_counter() - began) / (time.process_time() - cpu_began)
+    finally:
+        os.sched_setaffinity(0, cores)
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert slowed > 2.0, "the machine was not busy"
+    assert wall < 1.2 * cpu
+
+
+def test_the_pilot_ends_when_it_said(tmp_path, monkeypatch, capfd):
+    """Also in the middle of an evaluation, with whatever that has started."""
+    (tmp_path / "bed").touch()
+    config = sweep_of(tmp_path / "results", range(1, 2), task="Sleepy", bed=str(tmp_path / "bed"), at=1)[0]
+    monkeypatch.setattr(pilot, "END_SECONDS", 3.0)
+    began = time.monotonic()
+    assert pilot.pilot({"asleep": config}) == {}
+    assert time.monotonic() - began < 6.0
+    told = capfd.readouterr().err
+    assert "1 kind of run is timed first, which takes 0.05 min at most" in told
+    assert re.search(r"^0 of 1 timed in [345] s$", told, re.MULTILINE)
+
+
+def test_what_a_task_prints_is_no_answer():
+    answer = {"kind": "good", "seconds": [1.0], "cpu_seconds": [2.0], "memory_mb": 3.0}
+    found = pilot._read("\n".join(['{"loss": 1}', "{", "3", json.dumps(answer), json.dumps(answer)[:-9]]))
+    assert found == {"good": Cost([1.0], 3.0, "pilot", [2.0])}

@@ -47,7 +47,23 @@ def test_each_state_by_what_makes_it(tmp_path):
     os.close(lock)
     assert states(tmp_path) == ["finished", "lost", "lost", "failed", "lost"]
     sweep.cancel()
-    assert states(tmp_path) == ["finished", "failed", "failed", "failed", "failed"]
+    found = survey(tmp_path)
+    assert [run.state for run in found.runs] == ["finished", "cancelled", "cancelled", "failed", "cancelled"]
+    assert {run.reason for run in found.of("cancelled")} == {"sweep-1 was cancelled"}
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_run_that_lost_its_records_starts_from_the_beginning(tmp_path, swept):
+    if swept:
+        Sweep.create([config(1, tmp_path)], [])
+    folder = make_run(tmp_path, config(1, tmp_path), 6, finished=True)
+    assert states(tmp_path) == ["finished"]
+    (folder / "records.jsonl").unlink()
+    (run,) = survey(tmp_path).runs
+    assert (run.state, run.iteration) == ("lost", 0)
+    assert run.reason == "its records.jsonl is missing; the same command starts it from the beginning"
+    with RunStore(tmp_path, config(1, tmp_path)):
+        assert states(tmp_path) == ["running"]
 
 
 def test_a_marker_that_does_not_fit_its_records_is_not_believed(tmp_path):
@@ -191,13 +207,30 @@ def test_command(tmp_path, capsys):
     sweep.log(sweep.runs[1]).write_text("smoke\n")
     assert main(["status", "--results", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("finished 1  running 0  queued 0  failed 1  lost 0  of 2 runs")
+    assert shown.startswith("finished 1  running 0  queued 0  failed 1  lost 0  cancelled 0  of 2 runs")
     assert "gramacy1 al_lognormal sal_hr seed 2, at iteration 0: the machine is on fire" in shown
     assert f"log: {sweep.log(sweep.runs[1])}\n    | smoke" in shown
     assert main(["status", "sweep-1", "--results", str(tmp_path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["counts"] == summary(survey(tmp_path).runs)
     assert [run["state"] for run in told["runs"]] == ["finished", "failed"]
+
+
+def test_cancelled_runs_are_neither_failed_nor_shown_as_such(tmp_path, capsys):
+    sweep = Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
+    outcomes.note(sweep, sweep.runs[0], outcomes.CANCELLED, reason="sweep-1 was cancelled")
+    sweep.log(sweep.runs[0]).write_text("at work\n")
+    sweep.cancel()
+    assert main(["status", "--results", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("finished 0  running 0  queued 0  failed 0  lost 0  cancelled 2  of 2 runs\n\ncancelled\n")
+    assert "seed 1, at iteration 0: sweep-1 was cancelled\n" in shown
+    assert "at work" not in shown
+    assert f"`scorebo retry --cancelled --results {tmp_path}` submits them again" in shown
+    assert main(["status", "--results", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["counts"]["failed"], told["counts"]["cancelled"]) == (0, 2)
+    assert {run["state"] for run in told["runs"]} == {"cancelled"}
 
 
 def test_a_program_that_watches_gets_every_line_at_once(tmp_path, monkeypatch):

@@ -166,12 +166,41 @@ def test_batch_script_has_what_was_asked_for(tmp_path):
     assert script.index("export OMP_NUM_THREADS=4") < script.index("module load x") < script.index("srun")
 
 
+def test_a_submitit_that_writes_scripts_another_way_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("submitit.slurm.slurm._make_sbatch_string", lambda command, folder: "")
+    with pytest.raises(InputError, match=r"lacks .*_make_sbatch_string.*Install submitit>=1\.5\.2"):
+        slurm.batch_script(tmp_path / "sweep-1", 4, SlurmSettings(), 30)
+
+
 def test_help_of_the_commands(capsys):
     for command in ("sweep", "status", "cancel", "retry"):
         with pytest.raises(SystemExit) as stop:
             main([command, "--help"])
         assert stop.value.code == 0
         assert f"examples:\n  scorebo {command}" in capsys.readouterr().out
+
+
+def test_retry_takes_the_runs_it_is_told_to(tmp_path, monkeypatch, capsys):
+    """A run that was cancelled is not submitted with those that failed."""
+    started = []
+    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: started.append([run.seed for run in sweep.runs]))
+    sweep = Sweep.create(sweep_of(tmp_path, range(1, 4)), [])
+    outcomes.note(sweep, sweep.runs[0], outcomes.FAILED, reason="the machine is on fire")
+    outcomes.note(sweep, sweep.runs[1], outcomes.CANCELLED, reason="sweep-1 was cancelled")
+    sweep.cancel()
+    assert main(["retry", "--results", str(tmp_path)]) == 2
+    assert "--failed (failed and lost ones), --cancelled, or both" in capsys.readouterr().err
+    assert main(["retry", "--failed", "--results", str(tmp_path)]) == 0
+    assert started == [[1]]
+    assert main(["retry", "--cancelled", "--results", str(tmp_path)]) == 0
+    assert started == [[1], [2, 3]]
+
+
+def test_retry_of_what_failed_says_what_was_cancelled(tmp_path, capsys):
+    sweep = Sweep.create(sweep_of(tmp_path, range(1, 3)), [])
+    sweep.cancel()
+    assert main(["retry", "--failed", "--results", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "nothing failed\n2 cancelled runs are left: `scorebo retry --cancelled`\n"
 
 
 def test_retry_changes_only_the_launcher(tmp_path, capsys):
@@ -220,6 +249,14 @@ def test_a_disk_that_is_full_at_submission_is_said_and_leaves_nothing_behind(tmp
     assert main(["sweep", *RUN, "launcher=slurm", f"results={tmp_path / 'results'}"]) == 2
     assert "No space left on device" in capsys.readouterr().err
     assert list((tmp_path / "results" / ".sweeps").glob("sweep-*")) == []
+
+
+def test_waiting_ends_with_1_if_runs_were_cancelled(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: sweep.cancel())
+    assert main(["sweep", *RUN, f"results={tmp_path}", "--wait"]) == 1
+    captured = capsys.readouterr()
+    assert "failed 0  lost 0  cancelled 2  of 2 runs" in captured.out
+    assert "[2/2] gramacy1 al_lognormal random seed 2 cancelled: sweep-1 was cancelled" in captured.err
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -244,8 +244,8 @@ def test_newton_step_is_damped_where_the_path_is_convex():
         (torch.tensor([[0.0, 0.0], [1.0, 0.0]]), "lower below"),
         (torch.tensor([[0.0, 0.0], [1.0, float("inf")]]), "finite"),
         (torch.tensor([[0.0, float("nan")], [1.0, 1.0]]), "finite"),
-        (torch.tensor([0.0, 1.0]), "2 x 2"),
-        (torch.zeros(2, 3), "2 x 2"),
+        (torch.tensor([0.0, 1.0]), "2 x D.* with D = 2"),
+        (torch.zeros(2, 3), "2 x D.* with D = 2"),
     ],
 )
 def test_bad_bounds(bounds, message):

@@ -56,7 +56,7 @@ def test_a_single_seed(one_run, tmp_path, capsys):
     data = FIGURES["al-mll"].data(Evidence(one_run).runs("al_mll"))
     assert "No band where fewer than three runs are averaged." in data.notes
     assert np.isnan(data.panels[0].lines[0].band).all()
-    shown = page_figure("al-mll", Evidence(tmp_path), None)
+    shown = page_figure("al-mll", Evidence(tmp_path))
     assert "b" not in shown.data["panels"][0]["lines"][0]
     assert "No band where fewer than three runs are averaged." in shown.data["notes"]
 
@@ -78,7 +78,7 @@ def test_metrics_that_are_not_numbers(tmp_path, capsys):
 
     change_metrics(tmp_path, spoil)
     for name in ("al-mll", "al-rmse"):
-        figure = page_figure(name, Evidence(tmp_path), None)
+        figure = page_figure(name, Evidence(tmp_path))
         assert any("values not finite, left out: BALD 1" in note for note in figure.data["notes"])
         assert figure.data["panels"][0]["lines"][0]["n"][-2:] == [3, 2]
     assert main(["plot", "al-mll", "--results", str(tmp_path), "--out", str(tmp_path / "a.svg")]) == 0
@@ -91,7 +91,7 @@ def test_metrics_that_are_not_numbers(tmp_path, capsys):
 def test_runs_of_different_lengths(tmp_path):
     some_runs(tmp_path, "acquisition=bald", "seed=1,2,3")
     change_metrics(tmp_path, lambda records: records[:-2])
-    notes = page_figure("al-mll", Evidence(tmp_path), None).data["notes"]
+    notes = page_figure("al-mll", Evidence(tmp_path)).data["notes"]
     assert any("runs that end before 5 observations: BALD 1" in note for note in notes)
     assert "How many runs a point is the mean of differs: the pointer and the values at the slider tell." in notes
 

@@ -35,9 +35,9 @@ def test_every_format_keeps_it(tmp_path, suffix):
 
 def test_digests_follow_the_numbers_and_nothing_else():
     table = suite(["higdon"], ["bald"], seeds=[1, 2])
-    table = table.assign(run_id=np.where(table["seed"] == 1, "a" * 64, "b" * 64), seconds_fit=1.0)
+    table = table.assign(run_id=np.where(table["seed"] == 1, "a" * 64, "b" * 64), seconds_fit=1.0, cpu_seconds_fit=1.0)
     before = provenance.digests(table)
-    assert provenance.digests(table.assign(seconds_fit=2.0, run="moved")) == before
+    assert provenance.digests(table.assign(seconds_fit=2.0, cpu_seconds_fit=3.0, run="moved")) == before
     assert provenance.digests(table[table["seed"] == 1]) == {"a" * 12: before["a" * 12]}
     # A column that only another run has, as when a folder grows.
     more = table.assign(mcmc_extra=np.where(table["seed"] == 2, 1.0, np.nan))

@@ -11,15 +11,17 @@ import pytest
 from store_samples import make_config, make_record, make_run, same
 
 from scorebo.errors import InputError
-from scorebo.store import RunStore, collect, find_runs, write_table
+from scorebo.store import RunStore, collect, collect_hyperparameters, find_runs, write_table
 from scorebo.store.sealed import seal
 
 COLUMNS = [
-    *("benchmark", "model", "acquisition", "seed", "iteration", "kind", "num_observations", "judged", "x", "y", "f"),
+    *("benchmark", "model", "acquisition", "seed", "iteration", "kind", "num_observations"),
+    *("num_failed_points", "judged", "x", "y", "f"),
     *("negative_mll", "nlpd", "rmse", "inference_regret", "in_sample_inference_regret", "simple_regret"),
     *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
     *("decomposition_error", "acquisition_value"),
     *("seconds_fit", "seconds_metrics", "seconds_acquisition", "seconds_evaluate"),
+    *("cpu_seconds_fit", "cpu_seconds_metrics", "cpu_seconds_acquisition", "cpu_seconds_evaluate"),
     *("mcmc_divergences", "mcmc_rhat", "mcmc_sampler", "finished", "run_id", "run"),
 ]
 
@@ -63,6 +65,20 @@ def test_the_values_are_those_of_the_records(results):
     assert math.isinf(table["nlpd"][6])
     assert table["num_observations"].dtype == "Int64"
     assert table["seed"].dtype == "int64"
+
+
+def test_processor_seconds_are_collected_and_missing_in_older_records(results):
+    with RunStore(results, make_config(seed=3)) as store:
+        store.resume()
+        store.append({**make_record(1), "cpu_seconds": {"evaluate": 0.25}})
+    table = collect(results)
+    row = table.query("seed == 3").iloc[0]
+    assert row["cpu_seconds_evaluate"] == 0.25
+    assert math.isnan(row["cpu_seconds_fit"])
+    assert row["seconds_evaluate"] == make_record(1)["seconds"]["evaluate"]
+    older = table.query("seed != 3")
+    assert older["cpu_seconds_evaluate"].isna().all()
+    assert older["seconds_evaluate"].notna().all()
 
 
 def test_runs_with_different_diagnostics_share_a_table(results):
@@ -173,14 +189,94 @@ def test_a_run_with_a_damaged_config_is_left_out_and_named(results):
         assert "left out" in problem
 
 
-def test_two_folders_with_one_run_are_refused_and_named(results):
+def test_a_copy_of_a_run_counts_once_and_another_version_of_it_is_refused(results, tmp_path):
     folder = RunStore(results, make_config(seed=2)).folder
-    copy = results / "old" / folder.name
-    shutil.copytree(folder, copy)
-    with pytest.raises(InputError, match="Two folders hold the same run") as refusal:
-        collect(results)
-    assert str(folder) in str(refusal.value)
-    assert str(copy) in str(refusal.value)
+    for copy in (results / "old" / folder.name, tmp_path / "elsewhere" / folder.name):
+        before = collect(results)
+        shutil.copytree(folder, copy)
+        where = [results] if results in copy.parents else [results, copy.parent]
+        pd.testing.assert_frame_equal(collect(where), before)
+        assert len(collect_hyperparameters(where)) == len(collect_hyperparameters(results))
+        for name in ("records.jsonl", "finished.json"):
+            whole = (copy / name).read_bytes()
+            (copy / name).write_bytes(whole.splitlines(keepends=True)[0] if name == "records.jsonl" else b"")
+            with pytest.raises(InputError, match=r"the same run .* with different content") as refusal:
+                collect(where)
+            assert str(folder) in str(refusal.value)
+            assert str(copy) in str(refusal.value)
+            (copy / name).write_bytes(whole)
+        shutil.rmtree(copy)
+
+
+def test_the_runs_of_several_folders_are_one_table(results, tmp_path):
+    make_run(tmp_path / "more", make_config(seed=3), 5)
+    table = collect([results, tmp_path / "more"])
+    assert table.groupby(["acquisition", "seed"]).size().to_dict() == {
+        **{("bald", 2): 4, ("sal_hr", 2): 8, ("sal_hr", 3): 5, ("sal_hr", 10): 6}
+    }
+    pd.testing.assert_frame_equal(collect([results, results / "gramacy1"]), collect(results))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=f"There are no runs in {tmp_path / 'empty'} and {tmp_path / 'empty'}"):
+        collect([tmp_path / "empty", str(tmp_path / "empty")])
+
+
+class TestMissingRecords:
+    """A run that lost its records.jsonl: named by every reader, and started from the beginning."""
+
+    @pytest.fixture
+    def folder(self, results):
+        folder = RunStore(results, make_config(seed=2)).folder
+        (folder / "records.jsonl").unlink()
+        return folder
+
+    def test_it_is_named_as_a_problem(self, results, folder):
+        for read in (collect, collect, collect_hyperparameters):  # the second time from what is kept
+            table = read(results)
+            assert set(table["seed"]) == {2, 10}
+            assert "sal_hr" not in set(table.query("seed == 2")["acquisition"])
+            (problem,) = table.attrs["problems"]
+            assert problem.startswith(f"{folder}: records.jsonl is missing")
+            assert "run the same command again, which starts the run from the beginning" in problem
+
+    @pytest.mark.parametrize("left", ["config.yaml", "checkpoint.json", "finished.json"])
+    def test_whatever_else_is_left(self, results, folder, left):
+        for file in folder.iterdir():
+            if file.name != left:
+                file.unlink()
+        assert folder in find_runs(results)
+        assert len(collect(results).attrs["problems"]) == 1
+
+    def test_also_in_a_folder_of_another_name_but_a_lone_config_is_no_run(self, results, folder):
+        folder.rename(results / "renamed")
+        assert len(collect(results).attrs["problems"]) == 1
+        for file in (results / "renamed").iterdir():
+            if file.name != "config.yaml":
+                file.unlink()
+        assert collect(results).attrs["problems"] == []
+
+    def test_alone_it_is_said(self, folder):
+        with pytest.raises(InputError, match=r"There are no runs in .*: records\.jsonl is missing"):
+            collect(folder)
+
+    def test_a_run_that_a_process_has_just_begun_is_no_problem(self, results):
+        with RunStore(results, make_config(seed=3)) as store:
+            assert not (store.folder / "records.jsonl").exists()
+            assert collect(results).attrs["problems"] == []
+        assert len(collect(results).attrs["problems"]) == 1  # it ended without a record
+
+    def test_started_again_it_begins_anew_and_ends_the_same(self, results, folder, tmp_path):
+        config = make_config(seed=2)
+        assert not RunStore(results, config).is_finished()
+        with RunStore(results, config) as store:
+            state = store.resume()
+            assert state.records == []
+            assert "checkpoint.json is at iteration 8, the good records end at 0" in state.repairs
+        make_run(results, config, 8, finished=True)
+        whole = make_run(tmp_path / "whole", config, 8, finished=True)
+        for name in ("records.jsonl", "finished.json"):
+            assert (folder / name).read_bytes() == (whole / name).read_bytes()
+        assert collect(results).attrs["problems"] == []
+        assert RunStore(results, config).is_finished()
 
 
 def test_no_runs_is_said(tmp_path):

@@ -28,7 +28,7 @@ def evidence_words(chosen: Iterable[Selection]) -> str:
     """At which scale the claims were tested, and on how many runs of each experiment: small budgets decide less."""
     scales: dict[str, list[str]] = {}
     for each in chosen:
-        scales.setdefault(each.scale, []).append(f"{each.experiment} ({each.ended} of {each.expected})")
+        scales.setdefault(str(each.scale), []).append(f"{each.experiment} ({each.ended} of {each.expected})")
     parts = [f"at scale {scale} {', '.join(sorted(names))}" for scale, names in scales.items()]
     return f"Ended runs of each experiment: {'; '.join(parts)}." if parts else "No runs of any experiment."
 

@@ -18,20 +18,20 @@ from scorebo.report.html.tables import Cell, command, number, table
 from scorebo.report.provenance import DIGITS
 from scorebo.report.style import label, method_order, task_order, title
 from scorebo.selection import Selection
-from scorebo.store.columns import PHASES
+from scorebo.store.columns import PHASES, phase_columns
 
 SIGNS = {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_RUN: "–"}
 PHASE_WORDS = {"fit": "Fit", "metrics": "Metrics", "acquisition": "Acquisition", "evaluate": "Evaluation"}
 _NAMES = ["benchmark", "model", "acquisition"]
 
 
-def overview_section(rows: pd.DataFrame, findings: Sequence[Finding], drawn: int, figures: int) -> str:
-    """How much there is, and how many claims have which verdict."""
-    hours = rows[[f"seconds_{phase}" for phase in PHASES]].sum().sum() / 3600
+def overview_section(rows: pd.DataFrame, words: str, findings: Sequence[Finding], drawn: int, figures: int) -> str:
+    """How much there is, which runs these are (`words`), and how many claims have which verdict."""
+    hours = _processor_seconds(rows).sum().sum() / 3600
     counts = [
         (f"{rows['run_id'].nunique():,}", "runs"),
         (f"{len(rows):,}", "iterations"),
-        (f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}", "hours of computing"),
+        (f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}", "processor hours"),
         (f"{drawn} of {figures}", "figures"),
     ]
     size = "".join(f'<li class="tile"><span class="count">{count}</span> {words}</li>' for count, words in counts)
@@ -41,12 +41,17 @@ def overview_section(rows: pd.DataFrame, findings: Sequence[Finding], drawn: int
         f'<span class="sign" aria-hidden="true">{sign}</span> {verdict}</li>'
         for verdict, sign in SIGNS.items()
     )
-    words = f"What became of the paper’s {len(findings)} claims, each tested on the runs of its own experiments:"
-    return f'<ul class="tiles">{size}</ul><p>{words}</p><ul class="tiles">{tiles}</ul>'
+    shown = f'<ul class="tiles">{size}</ul><p>Runs: {escape(words)}.</p>'
+    if not findings:
+        return shown
+    heading = f"What became of the paper’s {len(findings)} claims, each tested on the runs of its own experiments:"
+    return f'{shown}<p>{heading}</p><ul class="tiles">{tiles}</ul>'
 
 
 def scorecard_section(findings: Sequence[Finding], chosen: Iterable[Selection]) -> str:
     """Every claim with its verdict and its statements, and from which runs they are."""
+    if not findings:
+        return "<p>None of the paper’s claims is about these runs.</p>"
     rows = []
     for finding in findings:
         words = verdict_words(finding)
@@ -99,11 +104,10 @@ def health_section(rows: pd.DataFrame) -> str:
 
 
 def timings_section(rows: pd.DataFrame) -> str:
-    """Seconds an iteration by phase, and hours in all."""
-    columns = [f"seconds_{phase}" for phase in PHASES]
-    models = rows[rows["num_observations"].notna()]
-    means = models.groupby(_NAMES)[columns].mean().fillna(0.0)
-    hours = (rows.groupby(_NAMES)[columns].sum().sum(axis=1) / 3600).to_dict()
+    """Processor seconds an iteration by phase, and hours in all."""
+    spent = rows[_NAMES].join(_processor_seconds(rows))
+    means = spent[rows["num_observations"].notna()].groupby(_NAMES).mean().fillna(0.0)
+    hours = (spent.groupby(_NAMES).sum().sum(axis=1) / 3600).to_dict()
     seconds = dict(zip(means.index.tolist(), means.to_numpy().tolist(), strict=True))
     lines = []
     for names in _ordered(seconds):
@@ -112,8 +116,22 @@ def timings_section(rows: pd.DataFrame) -> str:
         lines.append([*_who(dict(zip(_NAMES, names, strict=True))), *phases, *whole, _bar(seconds[names])])
     heads = ["Task", "Model", "Method", *PHASE_WORDS.values(), "Together", "Hours in all", "Shares"]
     key = "".join(f'<li><span class="swatch phase-{p}"></span> {words}</li>' for p, words in PHASE_WORDS.items())
-    shown = table("Mean seconds an iteration, by phase", heads, lines)
-    return f'<ul class="key" aria-label="Phases">{key}</ul>{shown}'
+    shown = table("Mean processor seconds an iteration, by phase", heads, lines)
+    return f'<ul class="key" aria-label="Phases">{key}</ul>{_wall_note(rows)}{shown}'
+
+
+def _processor_seconds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Processor seconds of every row by phase; wall seconds where a record has no others."""
+    cpu = rows[phase_columns("cpu_seconds")]
+    return cpu.fillna(rows[phase_columns("seconds")].set_axis(cpu.columns, axis=1))
+
+
+def _wall_note(rows: pd.DataFrame) -> str:
+    without = rows[rows[phase_columns("cpu_seconds")].isna().all(axis=1)]["run_id"].nunique()
+    if not without:
+        return ""
+    runs = rows["run_id"].nunique()
+    return f"<p>{without} of {runs} runs have no processor seconds: for them these are seconds of wall time.</p>"
 
 
 def _bar(parts: list[float]) -> Cell:
@@ -158,6 +176,18 @@ def _open_runs(rows: pd.DataFrame) -> str:
     ]
     heads = ["Task", "Model", "Method", "Runs", "Seeds", "Iterations"]
     return table("Runs that have not ended", heads, lines)
+
+
+def failed_points_table(rows: pd.DataFrame) -> str:
+    """How many points failed in each run that went on with others; nothing where none did."""
+    names = [*_NAMES, "seed", "run_id"]
+    runs = rows.groupby(names, sort=False)[["num_failed_points"]].sum().reset_index()
+    lines = [
+        [*_who(row), number(row["seed"]), number(row["num_failed_points"])]
+        for row in runs[runs["num_failed_points"] > 0].to_dict("records")
+    ]
+    heads = ["Task", "Model", "Method", "Seed", "Failed points"]
+    return table("Failed evaluations, replaced by other points", heads, lines) if lines else ""
 
 
 def provenance_section(facts: Sequence[tuple[str, str]], sessions: Mapping[tuple[str, ...], int]) -> str:

@@ -6,19 +6,18 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from scorebo.launch.status import RunStatus, survey
+from scorebo.launch.status import STOPPED, RunStatus, survey
 from scorebo.launch.sweep import sweeps_in
 from scorebo.report.html.tables import Cell, number, table
 from scorebo.report.provenance import DIGITS
 from scorebo.report.style import label, title
 from scorebo.selection import Selection
 
-GOING_ON = ("finished", "running", "queued")
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 def stopped_runs(results: Path, wanted: Collection[str], chosen: Iterable[Selection]) -> list[RunStatus]:
-    """The runs in a folder that failed or were lost.
+    """The runs in a folder that failed, were lost or were cancelled.
 
     Args:
         results: root of the run folders.
@@ -28,7 +27,7 @@ def stopped_runs(results: Path, wanted: Collection[str], chosen: Iterable[Select
     sweeps = {sweep.name: sweep for sweep in sweeps_in(results)}
     if not sweeps:
         return []
-    scales = {each.experiment: each.scale for each in chosen}
+    scales = {each.experiment: each.scale for each in chosen if each.experiment is not None}
 
     def submitted(run: RunStatus) -> bool:
         if run.sweep is None or run.index is None:
@@ -37,7 +36,7 @@ def stopped_runs(results: Path, wanted: Collection[str], chosen: Iterable[Select
         own = {scales.get(name) for name in sweep.experiments} - {None}
         return bool(own) and sweep.config(run.index)["scale"] in own
 
-    stopped = [run for run in survey(results, tails=False).runs if run.state not in GOING_ON]
+    stopped = survey(results, tails=False).of(*STOPPED)
     return [run for run in stopped if run.run_id[:DIGITS] in wanted or submitted(run)]
 
 
@@ -59,7 +58,7 @@ def stopped_table(runs: Iterable[RunStatus]) -> str:
         who = [title(task), model, label(method), state, reason]
         lines.append([*who, number(len(group)), ranges(seeds), span(run.iteration for run in group), sweeps])
     heads = ["Task", "Model", "Method", "State", "Reason", "Runs", "Seeds", "Iterations", "Sweeps"]
-    return table("Runs that failed or were lost", heads, lines)
+    return table("Runs that failed, were lost or were cancelled", heads, lines)
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import hashlib
@@ -10,81 +11,146 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from scorebo.errors import InputError
 from scorebo.report import provenance
-from scorebo.report.claims import scorecard
+from scorebo.report.claims import CLAIMS_ABOUT_RUNS, scorecard
+from scorebo.report.claims.base import NOT_RUN, Finding
 from scorebo.report.evidence import Evidence
 from scorebo.report.figures import FIGURES
 from scorebo.report.html import sections
-from scorebo.report.html.figures import PageFigure, figure_list, figure_section, page_figure
+from scorebo.report.html.figures import PageFigure, figure_list, figure_section, figures_of, page_figure
 from scorebo.report.html.stopped import stopped_runs
 from scorebo.report.html.tables import command
 from scorebo.report.style import label, title
 from scorebo.store import find_runs
 from scorebo.store.atomic import storage_errors, write_atomically
+from scorebo.store.collect import sources_text
 from scorebo.store.environment import last_session
 
 LIBRARIES = ("d3.min.js", "plot.umd.min.js")  # in the order in which they load
 
 
+@dataclass(frozen=True)
+class Content:
+    """What a page is about.
+
+    Args:
+        rows: the records of its runs.
+        wanted: the ids of its runs, those that are not there too.
+        words: which runs these are.
+        selection: how to choose them again.
+    """
+
+    rows: pd.DataFrame
+    wanted: frozenset[str]
+    words: str
+    selection: dict[str, Any]
+
+
 def write_report(
-    evidence: Evidence,
-    out: Path | str,
-    *,
-    config_dir: Path | None = None,
-    invocation: Sequence[str] = ("scorebo", "report"),
-) -> list[PageFigure]:
+    evidence: Evidence, out: Path | str, *, invocation: Sequence[str] = ("scorebo", "report")
+) -> tuple[list[PageFigure], str]:
     """Write the report on the runs of the evidence.
+
+    Runs that were chosen are shown as they are. Otherwise each figure and claim has the runs of its own experiment;
+    where there are none of any, all runs are shown.
 
     Args:
         evidence: the runs.
         out: the file; its folder is made if it is not there.
-        config_dir: where the user's own configs are, for the commands on the page.
         invocation: the command that is said to have written it.
 
     Returns:
-        The figures, those that could not be drawn too.
+        The figures, those that could not be drawn too, and in words which runs the page shows.
     """
     path = Path(out)
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not os.access(path.parent, os.W_OK):  # told before all is computed, not after
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    figures = [page_figure(name, evidence, config_dir) for name in FIGURES]
-    write_atomically(path, _page(evidence, figures, invocation))
-    return figures
+    if not evidence.query.explicit and not _has_own_runs(evidence):
+        evidence = evidence.everything()
+    if evidence.query.explicit:
+        evidence.selection()  # refused before anything is drawn, not figure by figure
+    figures = [page_figure(name, evidence, words) for name, words in figures_of(evidence).items()]
+    findings = _findings(evidence)  # before the runs are counted: claims ask for experiments that have no figure
+    content = _content(evidence)
+    write_atomically(path, _page(evidence, figures, findings, content, invocation))
+    return figures, content.words
 
 
-def _page(evidence: Evidence, figures: list[PageFigure], invocation: Sequence[str]) -> str:
-    findings = scorecard(evidence)  # before the runs are counted: claims ask for experiments that have no figure
+def _has_own_runs(evidence: Evidence) -> bool:
+    """Whether any figure of the paper has runs."""
+    for name, figure in FIGURES.items():
+        if figure.source != "fits":
+            with contextlib.suppress(InputError):
+                evidence.of(name.replace("-", "_"))
+    query = evidence.query
+    if not evidence.chosen and query.scale:
+        raise InputError(
+            f"No figure of the paper has runs at scale {query.scale} in {sources_text(query.folders)}. "
+            "Without --scale, with --experiment NAME or with --all other runs are shown."
+        )
+    return bool(evidence.chosen)
+
+
+def _findings(evidence: Evidence) -> list[Finding]:
+    """The verdicts on all claims; for runs that were chosen, on those that are about any of them."""
+    if not evidence.query.explicit:
+        return scorecard(evidence)
+    return [finding for finding in scorecard(evidence, CLAIMS_ABOUT_RUNS) if finding.verdict != NOT_RUN]
+
+
+def _content(evidence: Evidence) -> Content:
+    if evidence.query.explicit:
+        chosen = evidence.selection()
+        return Content(chosen.table, chosen.wanted, str(chosen), chosen.query.as_dict())
     wanted = frozenset().union(*(chosen.wanted for chosen in evidence.chosen))
     rows = evidence.table[evidence.table["run_id"].isin(wanted)].reset_index(drop=True)
+    others = evidence.table["run_id"].nunique() - rows["run_id"].nunique()
+    words = f"{rows['run_id'].nunique()} runs of the paper's experiments"
+    words += f"; {others} other runs ignored, which --all or --experiment NAME shows" if others else ""
+    experiments = {chosen.experiment: chosen.scale for chosen in evidence.chosen}
+    return Content(rows, wanted, words, evidence.query.as_dict() | {"experiments": experiments})
+
+
+def _page(
+    evidence: Evidence,
+    figures: list[PageFigure],
+    findings: list[Finding],
+    content: Content,
+    invocation: Sequence[str],
+) -> str:
+    rows = content.rows
     last = rows.drop_duplicates("run_id", keep="last")
     drawn = sum(figure.data is not None for figure in figures)
-    selection = {
-        "results": str(evidence.results.resolve()),
-        "experiments": {chosen.experiment: chosen.scale for chosen in evidence.chosen},
-        "healthy_only": evidence.healthy_only,
-    }
-    origin = provenance.describe("report", rows, invocation, selection)
+    origin = provenance.describe("report", rows, invocation, content.selection)
+    there = {f.name.rpartition("-")[2]: f for root in reversed(evidence.query.folders) for f in find_runs(root)}
     parts = {
-        "overview": sections.overview_section(rows, findings, drawn, len(figures)),
+        "overview": sections.overview_section(rows, content.words, findings, drawn, len(figures)),
         "scorecard": sections.scorecard_section(findings, evidence.chosen),
         "figures": figure_list(figures) + "".join(map(figure_section, figures)),
         "health": sections.health_section(rows),
         "timings": sections.timings_section(rows),
-        "failures": _failures(evidence, wanted, last[~last["finished"].astype(bool)]),
-        "provenance": _provenance(evidence, origin),
+        "failures": _failures(evidence, content.wanted, there, last[~last["finished"].astype(bool)])
+        + sections.failed_points_table(rows),
+        "provenance": _provenance(evidence, there, origin),
     }
     data = {"figures": {figure.id: figure.data for figure in figures if figure.data}, "runs": _runs(evidence, last)}
     filled = _asset("page.html")
     links = "".join(f'<li><a href="#{figure.id}">{figure.id}</a></li>' for figure in figures if figure.data)
-    text = {"title": f"scorebo: {evidence.results.resolve().name}", "figure-links": links, **parts}
+    names = ", ".join(folder.resolve().name for folder in evidence.query.folders)
+    text = {"title": escape(f"scorebo: {names}"), "figure-links": links, **parts}
+    text["subtitle"] = escape(_subtitle(evidence))
     text |= {"style": _asset("page.css"), "script": _asset("page.js"), "library": _library(), "data": _json(data)}
     text["origin"] = _json(origin)
     # One pass over the parts between markers: what is filled in is not searched for markers again.
@@ -92,15 +158,24 @@ def _page(evidence: Evidence, figures: list[PageFigure], invocation: Sequence[st
     return pieces[0] + "".join(text[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
 
 
-def _failures(evidence: Evidence, wanted: frozenset[str], unfinished: Any) -> str:
+def _subtitle(evidence: Evidence) -> str:
+    if not evidence.query.explicit:
+        return "Self-correcting Bayesian optimisation, reproduced: where it stands."
+    return f"Runs of experiment {evidence.query.experiment}." if evidence.query.experiment else "Selected runs."
+
+
+def _failures(evidence: Evidence, wanted: frozenset[str], there: Mapping[str, Path], unfinished: Any) -> str:
     from scorebo.failures import ledger_lines
 
     short = {run[: provenance.DIGITS] for run in wanted}
-    lines = [line for line in ledger_lines(evidence.results) if line["run"].rpartition("-")[2] in short]
-    return sections.failures_section(lines, unfinished, stopped_runs(evidence.results, short, evidence.chosen))
+    shown = {str(folder) for run, folder in there.items() if run in short}  # of a run in two folders one
+    roots = evidence.query.folders
+    lines = [line for root in roots for line in ledger_lines(root) if line["run"] in shown]
+    stopped = {run.run_id: run for root in roots for run in stopped_runs(root, short, evidence.chosen)}
+    return sections.failures_section(lines, unfinished, list(stopped.values()))
 
 
-def _provenance(evidence: Evidence, origin: Mapping[str, Any]) -> str:
+def _provenance(evidence: Evidence, there: Mapping[str, Path], origin: Mapping[str, Any]) -> str:
     digest = hashlib.sha256(json.dumps(origin["runs"], sort_keys=True).encode()).hexdigest()
     git = origin["git"]
     packages = ", ".join(f"{name} {version}" for name, version in origin["packages"].items() if version)
@@ -109,11 +184,10 @@ def _provenance(evidence: Evidence, origin: Mapping[str, Any]) -> str:
         ("Written", datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")),
         ("Commit", "unknown" if git is None else escape(git["commit"] + (" (with changes)" if git["dirty"] else ""))),
         ("Versions", escape(packages)),
-        ("Results", f"<code>{escape(str(evidence.results.resolve()))}</code>"),
+        ("Results", ", ".join(f"<code>{escape(str(root.resolve()))}</code>" for root in evidence.query.folders)),
         ("Runs", f"{len(origin['runs'])}, digest of their numbers <code>{digest[:16]}</code>"),
         ("Plotting library", "Observable Plot 0.6.17 on D3 7.9.0, both under the ISC licence, inside this file"),
     ]
-    there = {folder.name.rpartition("-")[2]: folder for folder in find_runs(evidence.results)}
     sessions = Counter(_session(there[run]) for run in origin["runs"] if run in there)
     return sections.provenance_section(facts, dict(sessions.most_common()))
 

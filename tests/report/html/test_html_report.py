@@ -15,6 +15,7 @@ from scorebo.errors import InputError
 from scorebo.experiments import sweep_configs
 from scorebo.launch import outcomes
 from scorebo.launch.sweep import Sweep
+from scorebo.query import Query
 from scorebo.report import FIGURES, provenance
 from scorebo.report.evidence import Evidence
 from scorebo.report.html.colours import CONTRAST, DARK_PAGE, contrast, on_dark
@@ -22,11 +23,11 @@ from scorebo.report.html.figures import page_figure
 from scorebo.report.html.panels import SYMBOLS, figure_panels, numbers
 from scorebo.report.html.stopped import ranges
 from scorebo.report.html.tables import Cell, number, table
-from scorebo.report.html.write import _json
+from scorebo.report.html.write import _json, write_report
 from scorebo.report.style import METHODS
 from scorebo.report.whence import compare_with_now
 from scorebo.store import collect, run_id
-from scripts.synthetic_results import make_results
+from scripts.synthetic_results import make_results, write_records
 
 NODES = ("benchmark", "model", "acquisition")
 FIGURE_METHODS = ("qbmgp bqbc bald sal_ws sal_hr", "jes mes pes nei nei_map scorebo_hr")
@@ -102,7 +103,7 @@ def test_every_figure_is_there_or_says_what_is_missing(page, data, results):
 
 
 def test_numbers_are_those_of_the_figure(data, results):
-    evidence = Evidence(results, "smoke")
+    evidence = Evidence(Query(results, "smoke"))
     figure = FIGURES["al-mll"].data(evidence.runs("al_mll"))
     found = data["figures"]["al-mll"]
     assert [panel["title"] for panel in found["panels"]] == ["Gramacy (1D)", "Higdon", "Ishigami", "Ranking"]
@@ -114,9 +115,9 @@ def test_numbers_are_those_of_the_figure(data, results):
 
 
 def test_the_command_of_a_curve_names_exactly_its_runs(results):
-    evidence = Evidence(results, "smoke")
+    evidence = Evidence(Query(results, "smoke"))
     for name in ("bo-regret", "priors", "ishigami-hyperparameters"):
-        figure = page_figure(name, evidence, None)
+        figure = page_figure(name, evidence)
         runs = evidence.runs(name.replace("-", "_")).drop_duplicates("run_id")
         groups = dict(list(runs.groupby(list(NODES))["run_id"]))
         assert len(figure.data["curves"]) == len(groups)
@@ -189,22 +190,38 @@ def test_the_library_is_what_it_says_it_is():
         assert folder.joinpath(name.partition(".")[0] + ".LICENSE").is_file()
 
 
+def test_failed_points_are_counted_by_run(tmp_path):
+    (config,) = sweep_configs(["experiment=al_mll", "benchmark=gramacy1", "acquisition=bald", "seed=1", "scale=smoke"])
+    make_results(tmp_path, [config])
+    folder = next(path.parent for path in tmp_path.rglob("records.jsonl"))
+    records = [json.loads(line) for line in (folder / "records.jsonl").read_bytes().splitlines()]
+    for record in records:
+        del record["checksum"]
+    for k in (2, 4):
+        records[k]["failed_points"] = [{"x": [0.5], "reason": "no power"}] * k
+    write_records(folder, run_id(config), records)
+    write_report(Evidence(tmp_path, scale="smoke"), tmp_path / "report.html")
+    shown = (tmp_path / "report.html").read_text().partition('id="h-failures"')[2].partition("</section>")[0]
+    assert "Failed evaluations, replaced by other points" in shown
+    assert [re.sub("<[^>]*>", " ", row).split()[-1] for row in re.findall(r"<tr>.*?</tr>", shown)][-1] == "6"
+
+
 def test_healthy_runs_alone(results, tmp_path, monkeypatch):
-    evidence = Evidence(results, "smoke")
+    evidence = Evidence(Query(results, "smoke"))
     ill = set(evidence.table["run_id"].unique()[:3])
     monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: ill)
-    left = Evidence(results, "smoke", healthy_only=True)
+    left = Evidence(Query(results, "smoke", healthy_only=True))
     assert set(evidence.table["run_id"]) - set(left.table["run_id"]) == ill
     monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: set(table["run_id"]))
     with pytest.raises(InputError, match="No run has a healthy sampler"):
-        Evidence(results, healthy_only=True)
+        Evidence(Query(results, healthy_only=True))
 
 
 def test_whence_reads_the_report(report, results, tmp_path, monkeypatch, capsys):
     assert main(["whence", str(report)]) == 0
     text = capsys.readouterr().out
     assert f"command    scorebo report --results {results} --scale smoke --out {report}" in text
-    count = Evidence(results, "smoke").table["run_id"].nunique()
+    count = Evidence(Query(results, "smoke")).table["run_id"].nunique()
     assert f"data       unchanged: all {count} runs are as they were\n" in text
     assert "al_mll (smoke)" in text
     moved = tmp_path / "moved"
