@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 from scorebo.launch.status import STOPPED, RunStatus, survey
 from scorebo.launch.sweep import sweeps_in
+from scorebo.query import Query
 from scorebo.report.html.tables import Cell, number, table
 from scorebo.report.provenance import DIGITS
 from scorebo.report.style import label, title
@@ -16,13 +18,14 @@ from scorebo.selection import Selection
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 
 
-def stopped_runs(results: Path, wanted: Collection[str], chosen: Iterable[Selection]) -> list[RunStatus]:
+def stopped_runs(results: Path, wanted: Collection[str], chosen: Iterable[Selection], query: Query) -> list[RunStatus]:
     """The runs in a folder that failed, were lost or were cancelled.
 
     Args:
         results: root of the run folders.
         wanted: the beginnings of the ids of the page's runs.
         chosen: the page's experiments. What was submitted for them counts although no run on a task ever started.
+        query: the filters that they must pass.
     """
     sweeps = {sweep.name: sweep for sweep in sweeps_in(results)}
     if not sweeps:
@@ -31,6 +34,8 @@ def stopped_runs(results: Path, wanted: Collection[str], chosen: Iterable[Select
 
     def submitted(run: RunStatus) -> bool:
         if run.sweep is None or run.index is None:
+            return False
+        if not all(query.takes(column, value) for column, value in _who(run).items()):
             return False
         sweep = sweeps[run.sweep]
         own = {scales.get(name) for name in sweep.experiments} - {None}
@@ -47,18 +52,24 @@ def stopped_table(runs: Iterable[RunStatus]) -> str:
     """
     groups: dict[tuple[str, ...], list[RunStatus]] = {}
     for run in runs:
-        names = Path(run.folder).parts[-4:-1]
-        groups.setdefault((*names, run.state, _NUMBER.sub("#", run.reason or "")), []).append(run)
+        task, model, method, _ = _who(run).values()
+        groups.setdefault((task, model, method, run.state, _NUMBER.sub("#", run.reason or "")), []).append(run)
     lines = []
     for (task, model, method, state, _), group in groups.items():
         reasons = dict.fromkeys(run.reason or "" for run in group)
         reason = f"{'e.g. ' if len(reasons) > 1 else ''}{next(iter(reasons))}"
-        seeds = [int(Path(run.folder).name.split("-")[1]) for run in group]
+        seeds = [_who(run)["seed"] for run in group]
         sweeps = ", ".join(dict.fromkeys(run.sweep for run in group if run.sweep)) or "–"
         who = [title(task), model, label(method), state, reason]
         lines.append([*who, number(len(group)), ranges(seeds), span(run.iteration for run in group), sweeps])
     heads = ["Task", "Model", "Method", "State", "Reason", "Runs", "Seeds", "Iterations", "Sweeps"]
     return table("Runs that failed, were lost or were cancelled", heads, lines)
+
+
+def _who(run: RunStatus) -> dict[str, Any]:
+    """Names and seed of a run, from its folder."""
+    *_, benchmark, model, acquisition, name = Path(run.folder).parts
+    return {"benchmark": benchmark, "model": model, "acquisition": acquisition, "seed": int(name.split("-")[1])}
 
 
 def ranges(numbers: Iterable[int]) -> str:

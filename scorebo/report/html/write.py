@@ -171,7 +171,7 @@ def _failures(evidence: Evidence, wanted: frozenset[str], there: Mapping[str, Pa
     shown = {str(folder) for run, folder in there.items() if run in short}  # of a run in two folders one
     roots = evidence.query.folders
     lines = [line for root in roots for line in ledger_lines(root) if line["run"] in shown]
-    stopped = {run.run_id: run for root in roots for run in stopped_runs(root, short, evidence.chosen)}
+    stopped = {run.run_id: run for root in roots for run in stopped_runs(root, short, evidence.chosen, evidence.query)}
     return sections.failures_section(lines, unfinished, list(stopped.values()))
 
 

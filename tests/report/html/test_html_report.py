@@ -265,9 +265,9 @@ def test_runs_that_failed_or_were_lost_are_grouped(results, tmp_path):
             reason = f"the evaluation at [0.{run.seed}] returned nan" if run.seed < 3 else "out of memory"
             outcomes.note(sweep, run, outcomes.FAILED, reason=reason)
     found = failures_of(results, tmp_path)
-    assert list(found) == ["Runs that failed or were lost"], "and nowhere that nothing failed"
-    (lost,) = {row[4] for row in found["Runs that failed or were lost"] if row[3] == "lost"}
-    assert sorted(found["Runs that failed or were lost"]) == sorted(
+    assert list(found) == ["Runs that failed, were lost or were cancelled"], "and nowhere that nothing failed"
+    (lost,) = {row[4] for row in found["Runs that failed, were lost or were cancelled"] if row[3] == "lost"}
+    assert sorted(found["Runs that failed, were lost or were cancelled"]) == sorted(
         [task, "al_lognormal", method, state, reason, str(runs), seeds, "0", sweep.name]
         for task, method, state, reason, runs, seeds in (
             ("Gramacy (1D)", "QBMGP", "lost", lost, 3, "1–3"),
