@@ -326,7 +326,8 @@ def _hydra() -> Iterator[None]:
     finally:
         GlobalHydra.instance().hydra = caller
         if isinstance(base, Version):  # unless the caller never set one
-            version.setbase(str(base))
+            # Not `version.setbase`, which warns of a base that Hydra's parser sets by itself where none is set.
+            version.VersionBase.instance().setbase(base)
 
 
 def as_dict(node: DictConfig | ListConfig) -> Any:
