@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -9,14 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from scorebo.cli import build_parser
+from scorebo.composer import Composer
+from scorebo.experiments import sweep_configs
+from scorebo.overrides import check_effect
+
 ROOT = Path(__file__).parents[1]
 # What the long commands are given so that they take seconds: the commands themselves stay as the README has them.
 ARGUMENTS = {
     "make demo": "benchmark.total=4 mcmc.warmup=8 mcmc.thinning=1 mcmc.num_sets=3 optimizer.raw_samples=32",
     "make demo-bo": "benchmark.total=5 mcmc.warmup=8 mcmc.thinning=1 mcmc.num_sets=3 mcmc.num_features=64",
     "make test": "tests/test_seeds.py -p no:cacheprovider",
+    "make figures": "sal-example",
     "make bench": "--sizes 8 --warmup 32 --sets 2 --optima 1 --raw-samples 32 --restarts 2 --repeats 1",
 }
+# Commands that look at runs, and so must still work after all others of the README.
+LOOKING = ("scorebo collect", "scorebo compare", "scorebo health", "scorebo plot")
 FENCE = re.compile(r"^```(\w+)(?: title=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -25,22 +34,56 @@ def test_every_command_runs(tmp_path):
     checkout = tmp_path / "scorebo"
     shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(".venv", ".git", "results", ".*_cache"))
     (checkout / ".venv").symlink_to(sys.prefix)
-    blocks = FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-    commands = 0
-    for language, title, body in blocks:
+    commands = []
+    for language, title, body in blocks():
         if title:
             (checkout / title).parent.mkdir(parents=True, exist_ok=True)
             (checkout / title).write_text(body, encoding="utf-8")
         elif language == "bash":
-            for line in body.replace("\\\n", " ").splitlines():
-                run(["bash", "-ec", f"source .venv/bin/activate; {line}"], checkout, ARGUMENTS.get(line.strip(), ""))
-                commands += 1
+            for line in lines(body):
+                shell(line, checkout)
+                commands.append(line)
         elif language == "python":
             run([sys.executable, "-c", body], checkout)
-            commands += 1
         else:
             assert language == "text", f"a block in {language} is neither run nor marked as output"
-    assert commands >= 8
+    assert len(commands) >= 24
+    again = [command for command in commands if command.startswith(LOOKING)]
+    assert len(again) >= 7
+    for command in again:
+        shell(command, checkout)
+
+
+def test_commands_that_need_a_cluster_or_days_can_be_read(monkeypatch):
+    """Those of the other blocks: their settings compose, and the parser knows their options."""
+    monkeypatch.chdir(ROOT)
+    commands = [
+        shlex.split(line)[1:]
+        for language, _, body in blocks()
+        for line in lines(body)
+        if language == "text" and line.startswith("scorebo ")
+    ]
+    assert len(commands) >= 8
+    composer = Composer()
+    for command in commands:
+        if command[:2] == ["run", "-m"]:
+            continue  # Hydra's
+        options = build_parser().parse_args(command)
+        if command[0] in ("run", "sweep"):
+            configs = sweep_configs(options.overrides, composer=composer)
+            check_effect(options.overrides, configs, sweep=command[0] == "sweep")
+
+
+def blocks():
+    return FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+def lines(body):
+    return body.replace("\\\n", " ").splitlines()
+
+
+def shell(line, checkout):
+    run(["bash", "-ec", f"source .venv/bin/activate; {line}"], checkout, ARGUMENTS.get(line.strip(), ""))
 
 
 def run(command, cwd, arguments=""):
