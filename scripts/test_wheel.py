@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FILES = ("README.md", "tests/test_smoke.py", "tests/test_readme.py")
 SHOWN = "torch botorch gpytorch nutpie numba numpy scipy pandas pyarrow hydra-core submitit matplotlib scikit-learn"
-_LOWEST = re.compile(r"Requires-Dist: ([A-Za-z0-9._-]+)[^;]*?>=([0-9][^,; ]*)[^;]*$", re.MULTILINE)
+_LOWEST = re.compile(r"^Requires-Dist: ([\w.-]+)[^;\n]*?>=([^,;\s]+)[^;\n]*$", re.MULTILINE)
 
 
 def main() -> int:
