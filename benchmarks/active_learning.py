@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from scorebo.benchmarks.base import Benchmark
-from scorebo.box import Box
+from scorebo.search.box import Box
 
 
 class Gramacy1(Benchmark):

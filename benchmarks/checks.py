@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import scorebo.box
+import scorebo.search.box
 from scorebo.errors import InputError, describe_point
 
 # Scaling from the unit box and back may pass a bound by a few roundings; such points are moved onto it.
@@ -17,7 +17,7 @@ ROUNDING = 1e-10
 def check_bounds(name: str, bounds: Any, dim: Any) -> Tensor:
     """The task's box as a `2 x D` float64 tensor."""
     try:
-        box = scorebo.box.check_bounds(bounds).clone()
+        box = scorebo.search.box.check_bounds(bounds).clone()
     except InputError as error:
         raise InputError(f"Task '{name}': {error}") from error
     if dim is not None and dim != box.shape[1]:

@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scorebo.acquisition.ascent import Array, ascend
-from scorebo.acquisition.starts import covering_points
 from scorebo.errors import InputError
-from scorebo.store.atomic import storage_errors, write_atomically
+from scorebo.files import storage_errors, write_atomically
+from scorebo.search.ascent import Array, ascend
+from scorebo.search.starts import covering_points
 
 logger = logging.getLogger(__name__)
 

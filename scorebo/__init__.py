@@ -9,20 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scorebo.asktell import Optimizer, optimize
-    from scorebo.box import Box
     from scorebo.config import load_benchmark
     from scorebo.inference import fit_gp
+    from scorebo.optimizer.ask_tell import Optimizer, optimize
+    from scorebo.search.box import Box
 
 __version__ = "0.1.0"
 __all__ = ["Box", "Optimizer", "__version__", "fit_gp", "load_benchmark", "optimize"]
 
 _MODULES = {
-    "Box": "scorebo.box",
-    "Optimizer": "scorebo.asktell",
+    "Box": "scorebo.search.box",
+    "Optimizer": "scorebo.optimizer.ask_tell",
     "fit_gp": "scorebo.inference",
     "load_benchmark": "scorebo.config",
-    "optimize": "scorebo.asktell",
+    "optimize": "scorebo.optimizer.ask_tell",
 }
 
 

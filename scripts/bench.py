@@ -29,11 +29,11 @@ from torch import Tensor  # noqa: E402
 
 import scorebo  # noqa: E402
 from scorebo.acquisition import SAL, SCoreBO, maximize  # noqa: E402
+from scorebo.files import write_atomically  # noqa: E402
 from scorebo.gp import FullyBayesianGP  # noqa: E402
 from scorebo.inference import Carry  # noqa: E402
 from scorebo.inference.sequential import refresh_period  # noqa: E402
 from scorebo.optima import sample_optima  # noqa: E402
-from scorebo.store.atomic import write_atomically  # noqa: E402
 
 PHASES = ("sampling", "optima", "maximisation")
 

@@ -17,8 +17,8 @@ from torch import Tensor
 from scorebo.benchmarks.base import Benchmark
 from scorebo.benchmarks.best import TABLE, best_known
 from scorebo.config import load_benchmark
+from scorebo.files import write_atomically
 from scorebo.seeds import generator
-from scorebo.store.atomic import write_atomically
 
 # Of the budget, how much goes to random points; of a step, the length in the unit box at first, and how it changes.
 RANDOM_SHARE, FIRST_STEP, LONGER, SHORTER = 0.2, 0.2, 1.5, 0.9

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from synthetic_results import make_results, write_records
 
-from scorebo.composer import Composer
+from scorebo.config.compose_many import Composer
 from scorebo.store import RunStore
 from scorebo.store.records import read_records
 

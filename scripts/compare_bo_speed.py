@@ -33,8 +33,8 @@ from peer import NUM_SETS, THINNING, fit_botorch, fit_ours, hartmann_data, optim
 from torch import Size, Tensor  # noqa: E402
 
 from scorebo.acquisition import JES, MES, NoisyExpectedImprovement, SCoreBO, maximize  # noqa: E402
-from scorebo.box import unit_box  # noqa: E402
 from scorebo.optima import sample_optima  # noqa: E402
+from scorebo.search.box import unit_box  # noqa: E402
 
 BOX = unit_box(6)
 FEATURES = 2048

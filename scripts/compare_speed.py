@@ -23,7 +23,7 @@ from peer import NUM_SETS, THINNING, fit_botorch, fit_ours, hartmann_data, optim
 
 import scorebo  # noqa: E402
 from scorebo.acquisition import SAL, maximize  # noqa: E402
-from scorebo.box import unit_box  # noqa: E402
+from scorebo.search.box import unit_box  # noqa: E402
 
 
 def main() -> None:

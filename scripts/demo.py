@@ -12,11 +12,11 @@ import sys
 import time
 from pathlib import Path
 
+from scorebo.config.overrides import check_effect
+from scorebo.config.sweep import sweep_configs
 from scorebo.errors import InputError, check_integer
-from scorebo.experiments import sweep_configs
 from scorebo.launch.display import describe, wait
 from scorebo.launch.submit import cancel, submit, unfinished
-from scorebo.overrides import check_effect
 from scorebo.store import run_id
 
 

@@ -107,10 +107,10 @@ def our_iteration(kind: str, sampler: str, n: int, D: int) -> dict[str, float]:
     """The phases of this project; the sequential sampler as the mean of fits from one cold chain to the next."""
     import scorebo
     from scorebo.acquisition import SAL, SCoreBO, maximize
-    from scorebo.box import unit_box
     from scorebo.inference import Carry
     from scorebo.inference.sequential import refresh_period
     from scorebo.optima import sample_optima
+    from scorebo.search.box import unit_box
 
     X, Y = data(n, D)
     box = unit_box(D)
@@ -144,7 +144,7 @@ def botorch_iteration(kind: str, n: int, D: int) -> dict[str, float]:
     from botorch_community.acquisition.scorebo import qSelfCorrectingBayesianOptimization
     from peer import fit_botorch
 
-    from scorebo.box import unit_box
+    from scorebo.search.box import unit_box
 
     X, Y = data(n, D)
     box = unit_box(D)

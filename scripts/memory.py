@@ -18,7 +18,7 @@ limit_threads(1)
 import numpy as np  # noqa: E402
 
 from scorebo.config import as_dict, compose  # noqa: E402
-from scorebo.loop import execute  # noqa: E402
+from scorebo.run.loop import execute  # noqa: E402
 
 PAGE = resource.getpagesize()
 MEGABYTE = 2**20

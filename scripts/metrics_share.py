@@ -18,7 +18,7 @@ from scorebo.threads import limit_threads
 limit_threads(1)
 
 from scorebo.config import as_dict, compose  # noqa: E402
-from scorebo.loop import execute  # noqa: E402
+from scorebo.run.loop import execute  # noqa: E402
 
 AT = (20, 50, 100)
 

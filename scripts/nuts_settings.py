@@ -27,7 +27,7 @@ from scorebo.config import load_benchmark, load_model  # noqa: E402
 from scorebo.gp import LogDensity  # noqa: E402
 from scorebo.inference import maximum, nuts, posterior  # noqa: E402
 from scorebo.inference.diagnostics import bulk_ess  # noqa: E402
-from scorebo.scaling import Scaling  # noqa: E402
+from scorebo.transforms.standardize import Scaling  # noqa: E402
 
 WARMUP = DRAWS = 256
 # Differences in evaluations smaller than this are noise: the rounds differ by as much.

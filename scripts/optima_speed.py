@@ -30,16 +30,16 @@ from botorch.utils.sampling import optimize_posterior_samples
 from torch import Tensor
 
 from scorebo.benchmarks.base import Benchmark
-from scorebo.box import unit_box
 from scorebo.config import instantiate
 from scorebo.gp import FullyBayesianGP
-from scorebo.optima import PosteriorPaths, _search, maximise, raw, sample_paths
-from scorebo.scaling import Scaling
+from scorebo.optima import PosteriorPaths, _search, maximize, raw, sample_paths
+from scorebo.search.box import unit_box
 from scorebo.seeds import derive
 from scorebo.store import read_records, run_id
 from scorebo.store.collect import find_runs
 from scorebo.store.resume import RUN_DIGITS
 from scorebo.store.stored_config import read_config
+from scorebo.transforms.standardize import Scaling
 
 SETS, PATHS = 16, 8
 
@@ -82,7 +82,7 @@ def row(models: list[FullyBayesianGP], num_features: int, sets: int, repeats: in
         evaluations.append(sum(runs[0][1]) / (SETS * PATHS))
         paths = sample_paths(model, PATHS, num_features)
         few = of_sets(paths, slice(sets)), model_of_sets(model, slice(sets))
-        heavy = maximise.maximise_paths(*few, bounds, 8 * 1280, 8 * 12, seed=1)[1][..., 0]
+        heavy = maximize.maximise_paths(*few, bounds, 8 * 1280, 8 * 12, seed=1)[1][..., 0]
         ours.append(runs[0][2][:, :sets])
         alone = [of_sets(paths, slice(m, m + 1)) for m in range(sets)]
         peers.append(torch.stack([botorch_maxima(path, bounds, own)[0] for path in alone], dim=-1))
@@ -115,13 +115,13 @@ def timed(model: FullyBayesianGP, bounds: Tensor, num_features: int) -> tuple[li
 
         return timed
 
-    phases = ((maximise, "sample_paths"), (raw, "screen"), (_search, "search_set"))
+    phases = ((maximize, "sample_paths"), (raw, "screen"), (_search, "search_set"))
     plain = [getattr(module, name) for module, name in phases]
     for phase, (module, name) in enumerate(phases):
         setattr(module, name, timing(plain[phase], phase))
     try:
         begin = time.process_time()
-        _, values = maximise.sample_optima(model, bounds, PATHS, num_features)
+        _, values = maximize.sample_optima(model, bounds, PATHS, num_features)
         total = time.process_time() - begin
     finally:
         for (module, name), function in zip(phases, plain, strict=True):

@@ -19,9 +19,9 @@ from botorch.optim import optimize_acqf
 from torch import Tensor
 
 import scorebo
-from scorebo.box import unit_box
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference.diagnostics import bulk_ess
+from scorebo.search.box import unit_box
 
 THINNING, NUM_SETS = 16, 16
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scorebo.errors import InputError
-from scorebo.query import Query
 from scorebo.report import FIGURES, draw
 from scorebo.report.evidence import Evidence
 from scorebo.report.figures import figure_input
+from scorebo.report.query import Query
 from scorebo.store import collect
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import scorebo.report
 from scorebo import fit_gp
 from scorebo.config import compose, instantiate
 from scorebo.report.claims.reference import REFERENCE_FILE
-from scorebo.scaling import Scaling
 from scorebo.seeds import derive, generator
 from scorebo.store import in_task_units
+from scorebo.transforms.standardize import Scaling
 
 TASKS = (
     ("ishigami", "al_lognormal"),

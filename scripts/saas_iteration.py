@@ -24,9 +24,9 @@ import torch  # noqa: E402
 
 from scorebo.acquisition import SCoreBO, maximize  # noqa: E402
 from scorebo.benchmarks.active_learning import Hartmann6  # noqa: E402
-from scorebo.box import unit_box  # noqa: E402
 from scorebo.inference import fit_gp  # noqa: E402
 from scorebo.optima import sample_optima  # noqa: E402
+from scorebo.search.box import unit_box  # noqa: E402
 
 WARMUP, THINNING, NUM_SETS, NUM_OPTIMA = 128, 8, 16, 8
 PHASES = ("sampling", "optima", "maximisation")

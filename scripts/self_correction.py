@@ -25,8 +25,8 @@ import pandas as pd  # noqa: E402
 
 from scorebo.benchmarks.sparse import Ackley4In25  # noqa: E402
 from scorebo.config import as_dict, compose  # noqa: E402
-from scorebo.loop import execute  # noqa: E402
 from scorebo.report.style import label, method_styles  # noqa: E402
+from scorebo.run.loop import execute  # noqa: E402
 from scorebo.store import active_inputs, collect, collect_hyperparameters, separation  # noqa: E402
 
 ACQUISITIONS = ("scorebo_hr", "nei")

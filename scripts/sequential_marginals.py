@@ -32,9 +32,9 @@ from scorebo.gp import LogDensity, Surrogate  # noqa: E402
 from scorebo.inference import Carry, fit_gp, nuts, posterior  # noqa: E402
 from scorebo.inference.diagnostics import bulk_ess  # noqa: E402
 from scorebo.inference.sequential import State  # noqa: E402
-from scorebo.loop import execute  # noqa: E402
-from scorebo.scaling import Scaling  # noqa: E402
+from scorebo.run.loop import execute  # noqa: E402
 from scorebo.store import RunStore, read_records  # noqa: E402
+from scorebo.transforms.standardize import Scaling  # noqa: E402
 
 TRAJECTORIES = (
     ("gramacy2", "sal_hr", 100),

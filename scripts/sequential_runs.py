@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 from scipy import stats  # noqa: E402
 
 from scorebo.config import as_dict, compose  # noqa: E402
-from scorebo.loop import execute  # noqa: E402
+from scorebo.run.loop import execute  # noqa: E402
 from scorebo.store import RunStore, read_records  # noqa: E402
 
 

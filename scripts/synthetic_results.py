@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from scorebo.composer import Composer
 from scorebo.config import available, load_benchmark
+from scorebo.config.compose_many import Composer
 from scorebo.errors import InputError
+from scorebo.report.selection import experiment_runs
 from scorebo.seeds import generator
-from scorebo.selection import experiment_runs
 from scorebo.store import RunStore
+from scorebo.store.checksummed import seal
 from scorebo.store.markers import FORMAT
-from scorebo.store.sealed import seal
 from scorebo.store.stored_config import config_text
 
 MCMC = {

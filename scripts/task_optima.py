@@ -12,7 +12,7 @@ import sys
 from scorebo.benchmarks.gp_samples import GPSample
 from scorebo.benchmarks.optima import DATA
 from scorebo.config import load_benchmark
-from scorebo.store.atomic import write_atomically
+from scorebo.files import write_atomically
 
 
 def main() -> int:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from scorebo.cli import build_parser
-from scorebo.composer import Composer
-from scorebo.experiments import sweep_configs
-from scorebo.overrides import check_effect
+from scorebo.config.compose_many import Composer
+from scorebo.config.overrides import check_effect
+from scorebo.config.sweep import sweep_configs
 
 ROOT = Path(__file__).parents[1]
 # What the long commands are given so that they take seconds: the commands themselves stay as the README has them.

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from scorebo._cached import njit
-from scorebo._vectorised import HALF_LOG_2PI, exp
+from scorebo._numba._vectorized import HALF_LOG_2PI, exp
+from scorebo._numba.cache import njit
 
 # Exponents are kept within the range of `exp`; e⁻⁷⁰⁰ is as good as 0.
 LARGEST = 700.0

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from scorebo._cached import njit
-from scorebo._vectorised import INVERSE_ROOT_2PI, ROOT_HALF, erfcx, exp
+from scorebo._numba._vectorized import INVERSE_ROOT_2PI, ROOT_HALF, erfcx, exp
+from scorebo._numba.cache import njit
 from scorebo.acquisition._mixture import LARGEST, pull, responsibilities
 
 MAX_STEPS = 200

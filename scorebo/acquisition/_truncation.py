@@ -5,8 +5,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from scorebo._cached import njit
-from scorebo._vectorised import INVERSE_ROOT_2PI, ROOT_HALF, erfcx, exp
+from scorebo._numba._vectorized import INVERSE_ROOT_2PI, ROOT_HALF, erfcx, exp
+from scorebo._numba.cache import njit
 
 # Below this threshold the continued fraction is used: the plain formula has lost two digits here, and nine at −40.
 TAIL = -5.0

@@ -13,10 +13,10 @@ from botorch.models.model import Model
 from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
-from scorebo.box import Bounds
 from scorebo.errors import InputError
 from scorebo.gp import FullyBayesianGP
 from scorebo.optima import sample_optima
+from scorebo.search.box import Bounds
 
 # Parameters of an acquisition that are optima of posterior draws.
 OPTIMA = ("optimal_inputs", "optimal_outputs", "max_values")

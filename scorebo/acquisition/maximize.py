@@ -7,10 +7,10 @@ import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from torch import Tensor
 
-from scorebo.acquisition.ascent import Array, ascend
-from scorebo.acquisition.starts import choose_starts, covering_points, nudged, points_around
-from scorebo.box import Bounds, check_bounds
 from scorebo.errors import InputError, check_integer, check_number
+from scorebo.search.ascent import Array, ascend
+from scorebo.search.box import Bounds, check_bounds
+from scorebo.search.starts import choose_starts, covering_points, nudged, points_around
 
 # Raw points evaluated at once: larger batches fall out of the cache.
 SLICE = 128

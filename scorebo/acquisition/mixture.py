@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from scorebo._vectorised import HALF_LOG_2PI, ROOT_HALF
+from scorebo._numba._vectorized import HALF_LOG_2PI, ROOT_HALF
 from scorebo.acquisition import _mixture, _quantiles
 from scorebo.errors import InputError
 

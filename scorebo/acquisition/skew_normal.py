@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from scorebo._vectorised import HALF_LOG_2PI
+from scorebo._numba._vectorized import HALF_LOG_2PI
 from scorebo.acquisition._interpolate import hermite
 from scorebo.acquisition.mixture import normal_cdf
 from scorebo.acquisition.truncation import log_cdf, log_cdf_with_slope, truncate, truncated_quantile

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scorebo.data.sources import Dataset, Source, data_folder, dataset
 from scorebo.errors import InputError
-from scorebo.store.atomic import storage_errors
+from scorebo.files import storage_errors
 
 INTACT, UNKNOWN, MISSING, DAMAGED = "intact", "there, without a published checksum", "missing", "damaged"
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from scorebo.data.check import digest
 from scorebo.errors import InputError
-from scorebo.store.atomic import storage_errors
+from scorebo.files import storage_errors
 
 # Seconds without a single byte after which a server counts as silent.
 TIMEOUT = 30.0

@@ -14,7 +14,7 @@ from scorebo.data.check import DAMAGED, MISSING, digest, state, states
 from scorebo.data.download import TIMEOUT, download
 from scorebo.data.sources import Dataset, Source
 from scorebo.errors import InputError
-from scorebo.store.atomic import replacing, storage_errors
+from scorebo.files import replacing, storage_errors
 
 LOCK = ".fetch.lock"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import carray, types
 
-from scorebo._cached import cfunc
+from scorebo._numba.cache import cfunc
 from scorebo.gp._compiled import log_density
 
 HEADER = 7

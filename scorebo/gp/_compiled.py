@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scorebo._cached import njit
-from scorebo._vectorised import exp
+from scorebo._numba._vectorized import exp
+from scorebo._numba.cache import njit
 from scorebo.gp._sweep import sweep
 from scorebo.gp._warp import pull_concentrations, warp_points
 

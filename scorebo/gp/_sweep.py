@@ -18,7 +18,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from scorebo._cached import njit
+from scorebo._numba.cache import njit
 
 BLOCK = 8
 # A pivot is taken for zero below so many times the largest diagonal entry: rounding alone leaves as much.

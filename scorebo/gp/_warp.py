@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scorebo._cached import njit
+from scorebo._numba.cache import njit
 
 
 @njit(error_model="numpy")

@@ -18,7 +18,7 @@ from scorebo.gp import Additive, FullyBayesianGP, Kernel, LogDensity, Surrogate
 from scorebo.gp.kernels import as_kernel
 from scorebo.inference import maximum, posterior, sequential
 from scorebo.inference.diagnostics import Chain, Diagnostics, summarise
-from scorebo.inference.partitions import PartitionFits, walk
+from scorebo.inference.partition_chain import PartitionFits, walk
 from scorebo.inference.posterior import SAMPLERS, ChainSettings, ColdDraws
 from scorebo.inference.sequential import State
 from scorebo.seeds import derive

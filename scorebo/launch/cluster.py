@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
-from scorebo.launch.pace import last_bytes
 from scorebo.launch.sweep import Sweep
+from scorebo.launch.timings import last_bytes
 
 _SECONDS = 20
 _REASONS = {

@@ -11,8 +11,8 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import outcomes
-from scorebo.launch.pace import Spent, iteration_timings, spent
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
+from scorebo.launch.timings import Spent, iteration_timings, spent
 from scorebo.store.identity import identity_nodes, node_name, run_id
 from scorebo.store.stored_config import read_config
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
-from scorebo.store.atomic import storage_errors
+from scorebo.files import storage_errors
 
 SWEEPS = ".sweeps"
 

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from scorebo.files import storage_errors
 from scorebo.launch.pool import Pool
 from scorebo.launch.sweep import Sweep
-from scorebo.store.atomic import storage_errors
 
 
 def start(sweep: Sweep) -> None:

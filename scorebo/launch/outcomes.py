@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
+from scorebo.files import storage_errors
 from scorebo.launch.sweep import Sweep, SweepRun
 from scorebo.store import write_atomically
-from scorebo.store.atomic import storage_errors
 
 STARTED, FINISHED, FAILED, CANCELLED, BUSY = "started", "finished", "failed", "cancelled", "busy"
 # A note takes this much from the beginning, so that the last one still fits when the disk has become full.

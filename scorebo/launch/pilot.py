@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from scorebo.launch.pace import spent
+from scorebo.launch.timings import spent
 from scorebo.threads import VARIABLES
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _read(answers: str) -> dict[str, Cost]:
 
 def measure(config: Mapping[str, Any]) -> tuple[list[float], list[float]]:
     """Wall and processor seconds of every iteration with a model, from three of them."""
-    from scorebo.loop import Run
+    from scorebo.run.loop import Run
     from scorebo.seeds import generator
 
     # Every model is judged here: an estimate may be too long, not too short.

@@ -18,10 +18,10 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import outcomes
-from scorebo.launch.nursery import Nursery
+from scorebo.launch.finished_runs import Verified
+from scorebo.launch.fork_server import Nursery
 from scorebo.launch.settings import read_settings, usable_cores
 from scorebo.launch.sweep import Sweep
-from scorebo.launch.verified import Verified
 
 # How often the pool looks whether it was cancelled, or a run it waits for is free, in seconds.
 _LOOK = 0.1

@@ -16,12 +16,12 @@ from typing import Any
 from submitit.helpers import clean_env
 
 from scorebo.errors import InputError, check_choice, missing_interface
+from scorebo.files import storage_errors
 from scorebo.launch import cluster
 from scorebo.launch.job import Job
 from scorebo.launch.settings import SlurmSettings
 from scorebo.launch.sweep import Sweep
 from scorebo.store import write_atomically
-from scorebo.store.atomic import storage_errors
 from scorebo.threads import VARIABLES
 
 

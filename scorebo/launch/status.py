@@ -17,12 +17,12 @@ from typing import Any
 from scorebo.errors import InputError
 from scorebo.launch import outcomes
 from scorebo.launch.cluster import Cluster, job_log
-from scorebo.launch.pace import file_time, last_bytes, seconds_per_iteration, seconds_since_record
+from scorebo.launch.finished_runs import Verified
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
-from scorebo.launch.verified import Verified
+from scorebo.launch.timings import file_time, last_bytes, seconds_per_iteration, seconds_since_record
 from scorebo.store import find_runs
+from scorebo.store.checksummed import unseal
 from scorebo.store.lock import is_locked
-from scorebo.store.sealed import unseal
 from scorebo.store.stored_config import read_config
 
 STATES = ("finished", "running", "queued", "failed", "lost", "cancelled")

@@ -11,11 +11,11 @@ from typing import Any
 from scorebo.errors import InputError
 from scorebo.launch import local
 from scorebo.launch.cluster import read_jobs
+from scorebo.launch.finished_runs import Verified
 from scorebo.launch.folders import SWEEPS
 from scorebo.launch.settings import SlurmSettings, check_workers, read_settings
 from scorebo.launch.status import RunStatus
 from scorebo.launch.sweep import Sweep
-from scorebo.launch.verified import Verified
 from scorebo.store import RunStore
 
 _CANCEL_SECONDS = 30.0

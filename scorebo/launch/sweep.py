@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
+from scorebo.files import storage_errors
 from scorebo.launch.folders import new_folder, read_json, sweep_folders
 from scorebo.store import RunStore, write_atomically
-from scorebo.store.atomic import storage_errors
 from scorebo.store.lock import is_locked
 from scorebo.store.resume import RUN_DIGITS
 

@@ -27,7 +27,7 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
 
     Busy is a run that another process has.
     """
-    from scorebo.loop import execute
+    from scorebo.run.loop import execute
 
     run = sweep.runs[index]
     where = {"host": socket.gethostname(), "pid": os.getpid(), "job": job}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from scorebo._cached import njit
+from scorebo._numba.cache import njit
 from scorebo.optima._waves import evaluate
 
 MEMORY = 8

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from scorebo._cached import njit
+from scorebo._numba.cache import njit
 from scorebo.optima._waves import BLOCK, correlate, phases, sincos
 
 _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from scorebo._cached import njit
+from scorebo._numba.cache import njit
 from scorebo.optima._climb import climb_newton, near_any
 from scorebo.optima._lbfgs import climb_lbfgs
 from scorebo.optima._waves import evaluate, workspace

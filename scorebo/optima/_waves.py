@@ -11,8 +11,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from scorebo._cached import njit
-from scorebo._vectorised import exp
+from scorebo._numba._vectorized import exp
+from scorebo._numba.cache import njit
 
 BLOCK = 512
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from scorebo.box import perturbations
 from scorebo.gp import FullyBayesianGP
 from scorebo.optima._screen import screen
+from scorebo.search.box import perturbations
 from scorebo.seeds import derive
 
 # Points of a tile: all sums of this many left and right points, and where it is mirrored as many differences. Larger

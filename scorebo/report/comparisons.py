@@ -11,7 +11,7 @@ from scorebo.report.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
 from scorebo.report.ranking import TIME, ranking
 from scorebo.report.regrets import LOG, measured_rows, with_values
 from scorebo.report.render import FigureData, Line, Panel
-from scorebo.report.statistics.outcomes import method_names
+from scorebo.report.statistics.final_values import method_names
 from scorebo.report.style import method_order, task_order, title
 from scorebo.report.table import choose_model, model_rows, require_values
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scorebo.config.scale import SCALES, at_scale
 from scorebo.errors import InputError
-from scorebo.query import Query
-from scorebo.scales import SCALES, at_scale
-from scorebo.selection import NoRunsError, Selection, select
+from scorebo.report.query import Query
+from scorebo.report.selection import NoRunsError, Selection, select
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ class Evidence:
     """
 
     def __init__(self, query: Query | Path | str, table: pd.DataFrame | None = None) -> None:
-        from scorebo.composer import Composer
+        from scorebo.config.compose_many import Composer
         from scorebo.report.health import unhealthy_runs
         from scorebo.store import collect
 

@@ -48,8 +48,8 @@ def scorebo(_: Any = None) -> Drawing:
         import torch
 
         from scorebo.acquisition import SCoreBO
-        from scorebo.box import unit_box
         from scorebo.optima import sample_optima
+        from scorebo.search.box import unit_box
 
         model = small_fit(EXAMPLE)
         inputs, outputs = sample_optima(model, unit_box(1), num_optima=NUM_OPTIMA, seed=1)

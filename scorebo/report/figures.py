@@ -12,15 +12,15 @@ from typing import Any, Literal
 import pandas as pd
 
 from scorebo.errors import InputError, check_choice
+from scorebo.files import storage_errors, write_atomically
 from scorebo.report import example_figures, provenance
 from scorebo.report.claims import reference
 from scorebo.report.comparisons import active_learning, additive, best_values, optimisation, priors
 from scorebo.report.evidence import Evidence
-from scorebo.report.hyperparameters import check_one_model, hyperparameters
+from scorebo.report.hyperparameter_figures import check_one_model, hyperparameters
 from scorebo.report.render import Drawing, FigureData, render
+from scorebo.report.selection import Selection
 from scorebo.report.style import FORMATS
-from scorebo.selection import Selection
-from scorebo.store.atomic import storage_errors, write_atomically
 
 
 @dataclass(frozen=True)

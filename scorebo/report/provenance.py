@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from scorebo.errors import InputError
-from scorebo.store.atomic import storage_errors
+from scorebo.files import storage_errors
 from scorebo.store.environment import git_state, package_versions
 
 FIELDS = {".pdf": "Subject", ".png": "Description", ".svg": "Description"}

@@ -1,7 +1,7 @@
 """What is kept of a run: its identity, its records, checkpoint and resume, and all runs as one table."""
 
+from scorebo.files import write_atomically
 from scorebo.store.active import active_inputs, separation
-from scorebo.store.atomic import write_atomically
 from scorebo.store.collect import collect, find_runs, write_table
 from scorebo.store.hyperparameters import collect_hyperparameters, in_task_units
 from scorebo.store.identity import IDENTITY_NODES, identity_nodes, run_folder, run_id

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
+from scorebo.files import replacing
 from scorebo.store import columns
-from scorebo.store.atomic import replacing
-from scorebo.store.sealed import seal, unseal
+from scorebo.store.checksummed import seal, unseal
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
-from scorebo.store.atomic import replacing, storage_errors
+from scorebo.files import replacing, storage_errors
 from scorebo.store.cache import Cache, Part, stamp_of
 from scorebo.store.columns import WHO, run_columns, tidy_table
 from scorebo.store.folder import check_format

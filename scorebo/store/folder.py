@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from scorebo.errors import InputError
-from scorebo.store.atomic import storage_errors, write_atomically
+from scorebo.files import storage_errors, write_atomically
 from scorebo.store.environment import describe_session
 from scorebo.store.identity import run_id
 from scorebo.store.markers import FORMAT, refuse_other_format

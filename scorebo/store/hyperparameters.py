@@ -71,7 +71,7 @@ def in_task_units(
         if output_power is not None:
             import torch
 
-            from scorebo.power import untransform
+            from scorebo.transforms.yeo_johnson import untransform
 
             values["mean"] = untransform(torch.from_numpy(values["mean"]), output_power).numpy()
     return values

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError, check_integer
-from scorebo.store.sealed import canonical_json
+from scorebo.store.checksummed import canonical_json
 
 IDENTITY_NODES = ("benchmark", "model", "mcmc", "acquisition", "optimizer", "seed")
 

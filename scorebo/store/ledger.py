@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from scorebo.store.atomic import storage_errors
+from scorebo.files import storage_errors
 from scorebo.store.records import read_bytes
 
 LEDGER = "ledger.jsonl"

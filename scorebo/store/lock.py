@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from scorebo.errors import InputError
-from scorebo.store.atomic import storage_errors
+from scorebo.files import storage_errors
 
 # Somebody who only asks whether the lock is held has it for an instant.
 _TRIES, _PAUSE_SECONDS = 4, 0.02

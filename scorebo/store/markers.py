@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scorebo.errors import InputError
-from scorebo.store.atomic import write_atomically
+from scorebo.files import write_atomically
+from scorebo.store.checksummed import seal, unseal
 from scorebo.store.records import read_bytes
-from scorebo.store.sealed import seal, unseal
 
 # Raised whenever a program of today could misread what a program of tomorrow writes, or the other way round.
 FORMAT = 1

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scorebo.errors import InputError
-from scorebo.store.atomic import storage_errors
-from scorebo.store.sealed import seal, unseal
+from scorebo.files import storage_errors
+from scorebo.store.checksummed import seal, unseal
 
 
 class Reading(NamedTuple):

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from scorebo.errors import InputError
-from scorebo.store.atomic import remove_temporaries, storage_errors
+from scorebo.files import remove_temporaries, storage_errors
 from scorebo.store.folder import check_config, check_format, log_repair, note_session, set_aside, write_config
 from scorebo.store.identity import identity_nodes, run_folder, run_id
 from scorebo.store.ledger import EVALUATION, ITERATION, complete, enter, entries_of

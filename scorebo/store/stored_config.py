@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
-from scorebo.store.atomic import storage_errors
+from scorebo.files import storage_errors
 from scorebo.store.identity import IDENTITY_NODES, identity_nodes, run_id
 
 

@@ -11,7 +11,7 @@ from scorebo.benchmarks.best import best_known
 from scorebo.benchmarks.outside.task import OutsideTask
 from scorebo.config import as_dict, compose, load_benchmark
 from scorebo.errors import InputError
-from scorebo.loop import execute
+from scorebo.run.loop import execute
 from scorebo.store import RunStore, read_records
 from tests import real_data
 from tests.runs import TINY

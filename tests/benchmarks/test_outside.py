@@ -20,7 +20,7 @@ from scorebo.benchmarks.outside.process import Solver, SolverError
 from scorebo.benchmarks.outside.task import OutsideTask
 from scorebo.cli import main
 from scorebo.errors import InputError, TaskError
-from scorebo.loop import Run
+from scorebo.run.loop import Run
 from tests import outside_tasks
 from tests.outside_benchmarks import Outside, Scored
 from tests.runs import tiny_config, tiny_overrides

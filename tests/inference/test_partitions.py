@@ -11,7 +11,7 @@ from scorebo.config import load_model
 from scorebo.errors import InputError
 from scorebo.gp.partitions import Partitions, canonical, number_of_ways
 from scorebo.inference import Carry
-from scorebo.inference.partitions import PartitionFits, walk
+from scorebo.inference.partition_chain import PartitionFits, walk
 from scorebo.seeds import derive
 from tests.runs import tiny_config
 

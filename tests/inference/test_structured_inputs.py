@@ -8,12 +8,12 @@ import torch
 
 import scorebo
 from scorebo.acquisition import NoisyExpectedImprovement
-from scorebo.box import unit_box
 from scorebo.config import load_model
 from scorebo.errors import InputError
 from scorebo.gp.partitions import Partitions
 from scorebo.gp.priors import LogNormal, Normal
 from scorebo.optima import sample_optima
+from scorebo.search.box import unit_box
 
 TINY = {"warmup": 12, "thinning": 1, "num_sets": 3}
 SETTINGS = {"saas": {}, "warped": {}, "additive": {"partitions": Partitions(3)}}

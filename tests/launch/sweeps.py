@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.launch.status import Survey, survey
-from scorebo.loop import execute
+from scorebo.run.loop import execute
 from scorebo.store import RunStore, read_records
 from tests.runs import tiny_config, without_timings
 

@@ -10,7 +10,7 @@ from scorebo.launch.job import Job
 from scorebo.launch.settings import SlurmSettings
 from scorebo.launch.sweep import Sweep
 from scorebo.store import RunStore
-from scorebo.store.sealed import seal
+from scorebo.store.checksummed import seal
 
 
 def test_a_run_that_is_refused_does_not_keep_the_others_of_its_job_from_their_turn(tmp_path, monkeypatch):

@@ -113,7 +113,7 @@ def test_cancelled_while_the_libraries_are_still_loading(tmp_path, monkeypatch):
     (tmp_path / "torch.py").write_text("import time\n\ntime.sleep(600)\n")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     sweep = submit(sweep_of(tmp_path / "results", range(1, 4)), [])
-    until(lambda: len(list(_processes(sweep, "scorebo.launch.nursery"))) == 1)
+    until(lambda: len(list(_processes(sweep, "scorebo.launch.fork_server"))) == 1)
     cancel(sweep)
     assert not sweep.alive
     assert [run.reason for run in survey(tmp_path / "results").of("cancelled")] == ["sweep-1 was cancelled"] * 3

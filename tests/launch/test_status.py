@@ -7,11 +7,11 @@ import pytest
 
 from scorebo.cli import main
 from scorebo.errors import InputError
-from scorebo.launch import outcomes, verified
+from scorebo.launch import finished_runs, outcomes
 from scorebo.launch.status import summary, survey
 from scorebo.launch.sweep import Sweep
 from scorebo.store import RunStore
-from scorebo.store.sealed import seal
+from scorebo.store.checksummed import seal
 from tests.store.store_samples import make_config, make_run
 
 
@@ -92,8 +92,8 @@ def test_what_was_checked_is_not_read_again(tmp_path, monkeypatch):
     folders = [make_run(tmp_path, config(seed, tmp_path), 6, finished=True) for seed in (1, 2)]
     Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
     assert states(tmp_path) == ["finished"] * 2
-    read, finished_run = [], verified.finished_run
-    monkeypatch.setattr(verified, "finished_run", lambda folder: read.append(folder) or finished_run(folder))
+    read, finished_run = [], finished_runs.finished_run
+    monkeypatch.setattr(finished_runs, "finished_run", lambda folder: read.append(folder) or finished_run(folder))
     assert states(tmp_path) == ["finished"] * 2
     assert read == []
     os.utime(folders[0] / "records.jsonl", ns=(0, 12345))

@@ -25,7 +25,7 @@ def test_configurations_are_frozen(tmp_path):
     own = tmp_path / "configs" / "acquisition"
     own.mkdir(parents=True)
     (own / "mine.yaml").write_text("name: mine\n_target_: scorebo.acquisition.Random\n")
-    from scorebo.experiments import sweep_configs
+    from scorebo.config.sweep import sweep_configs
 
     overrides = ["benchmark=gramacy1", "acquisition=mine", "seed=1,2", f"results={tmp_path / 'results'}"]
     configs = sweep_configs(overrides, tmp_path / "configs")
@@ -113,7 +113,7 @@ def test_log_folder_that_cannot_be_written(tmp_path, capsys):
 
 
 def test_results_in_another_format_are_refused(tmp_path, capsys):
-    from scorebo.store.sealed import seal
+    from scorebo.store.checksummed import seal
 
     configs = sweep_of(tmp_path, range(1, 2))
     folder = make_run(tmp_path, configs[0], 7, finished=True)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from scorebo.cli import main
-from scorebo.experiments import sweep_configs
+from scorebo.config.sweep import sweep_configs
 from scorebo.report import FIGURES
 from scorebo.report.evidence import Evidence
-from scorebo.report.html.figures import page_figure
+from scorebo.report.html.page_figures import page_figure
 from scripts.synthetic_results import invent, make_results, write_records
 
 SWEEP = ["experiment=al_mll", "scale=smoke", "benchmark=gramacy1"]

@@ -3,7 +3,7 @@
 import pytest
 
 from scorebo.cli import main
-from scorebo.experiments import sweep_configs
+from scorebo.config.sweep import sweep_configs
 from scorebo.report.evidence import Evidence, MissingRunsError
 from scorebo.report.figures import figure_input
 from scripts.synthetic_results import make_results

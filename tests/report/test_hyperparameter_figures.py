@@ -5,7 +5,7 @@ import pytest
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, draw
 from scorebo.report.claims import reference
-from scorebo.report.hyperparameters import hyperparameters
+from scorebo.report.hyperparameter_figures import hyperparameters
 from scorebo.report.render import compose
 
 

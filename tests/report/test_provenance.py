@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from scorebo.cli import main
+from scorebo.config.sweep import sweep_configs
 from scorebo.errors import InputError
-from scorebo.experiments import sweep_configs
 from scorebo.report import draw, provenance
 from scorebo.store import collect
 from tests.report.report_tables import suite

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from scorebo.errors import InputError
-from scorebo.loop import execute
+from scorebo.run.loop import execute
 from scorebo.store import active_inputs, collect_hyperparameters, separation
 from tests.runs import tiny_config
 

@@ -12,8 +12,8 @@ from store_samples import make_config, make_record, make_run
 from scorebo.errors import InputError
 from scorebo.store import RunStore, collect
 from scorebo.store.cache import Cache, stamp_of
+from scorebo.store.checksummed import seal, unseal
 from scorebo.store.columns import run_columns, tidy_table
-from scorebo.store.sealed import seal, unseal
 
 SEEDS = range(1, 7)
 

@@ -12,7 +12,7 @@ from store_samples import make_config, make_record, make_run, same
 
 from scorebo.errors import InputError
 from scorebo.store import RunStore, collect, collect_hyperparameters, find_runs, write_table
-from scorebo.store.sealed import seal
+from scorebo.store.checksummed import seal
 
 COLUMNS = [
     *("benchmark", "model", "acquisition", "seed", "iteration", "kind", "num_observations"),

@@ -9,9 +9,9 @@ from store_samples import make_config, make_record, make_run
 
 import scorebo
 from scorebo.errors import InputError
-from scorebo.loop import execute
-from scorebo.scaling import Scaling
+from scorebo.run.loop import execute
 from scorebo.store import RunStore, collect_hyperparameters, in_task_units, read_records, write_table
+from scorebo.transforms.standardize import Scaling
 from tests.runs import tiny_config
 
 WHEN = ["benchmark", "model", "acquisition", "seed", "iteration", "num_observations", "set"]

@@ -10,7 +10,7 @@ import pytest
 from store_samples import make_record, same
 
 from scorebo.store import RecordWriter, read_records, truncate_to
-from scorebo.store.sealed import canonical_json, seal, unseal
+from scorebo.store.checksummed import canonical_json, seal, unseal
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from store_samples import finish, make_config, make_record, make_run, make_state
 
 from scorebo.errors import InputError
 from scorebo.store import RunStore
-from scorebo.store.sealed import seal, unseal
+from scorebo.store.checksummed import seal, unseal
 
 COUNT = 9
 

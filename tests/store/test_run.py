@@ -13,8 +13,8 @@ from store_samples import make_config, make_record, make_run, make_state, same
 
 from scorebo.errors import InputError
 from scorebo.store import RunStore, run_id
+from scorebo.store.checksummed import seal, unseal
 from scorebo.store.environment import git_state
-from scorebo.store.sealed import seal, unseal
 
 
 def test_a_new_run_starts_empty_goes_on_and_finishes(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 
 from scorebo.report.claims import reference
 from scorebo.report.claims.base import Claim, Evidence, Part
-from scorebo.report.claims.frames import average_ranks, finals, fluctuation, log_sets, moment, per_run
+from scorebo.report.claims.per_run import average_ranks, finals, fluctuation, log_sets, moment, per_run
 from scorebo.report.claims.statements import Statistic, below_others, best_count, greater, holds, require
 
 METHODS = ("sal_hr", "bald", "bqbc", "qbmgp", "sal_ws")

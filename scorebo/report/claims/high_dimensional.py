@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from scorebo.report.claims.base import Claim, Evidence, MissingRunsError, Part, no_runs_on
-from scorebo.report.claims.frames import finals, log_sets, moment, per_run
-from scorebo.report.claims.orders import Ahead
+from scorebo.report.claims.order_tests import Ahead
+from scorebo.report.claims.per_run import finals, log_sets, moment, per_run
 from scorebo.report.claims.statements import (
     absent,
     alike,

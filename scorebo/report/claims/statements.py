@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from scorebo.report.claims.base import CONTRADICTED, SUPPORTED, UNDECIDED, MissingRunsError, Part, no_runs_on
-from scorebo.report.claims.orders import LEVEL, SHORTFALL, Below, BestCount, Order
+from scorebo.report.claims.order_tests import LEVEL, SHORTFALL, Below, BestCount, Order
 from scorebo.report.statistics import Estimate, intervals
 from scorebo.report.statistics.comparison import paired_differences
 from scorebo.report.statistics.power import seeds_for_effect, seeds_needed

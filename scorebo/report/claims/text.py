@@ -11,7 +11,7 @@ from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECID
 from scorebo.report.statistics.text import bracketed
 
 if TYPE_CHECKING:
-    from scorebo.selection import Selection
+    from scorebo.report.selection import Selection
 
 WIDTH = 118
 ORDER = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN)

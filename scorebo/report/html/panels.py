@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex
 
 from scorebo.report.comparisons import RANKING
 from scorebo.report.curves import SMALL_NUMBERS
-from scorebo.report.html.colours import on_dark
+from scorebo.report.html.colors import on_dark
 from scorebo.report.render import Drawing, FigureData, Line, Panel, linear_limits
 from scorebo.report.style import RC, label, method_order, method_styles
 

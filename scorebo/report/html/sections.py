@@ -16,8 +16,8 @@ from scorebo.report.health import THRESHOLDS, health
 from scorebo.report.html.stopped import ranges, span, stopped_table
 from scorebo.report.html.tables import Cell, command, number, table
 from scorebo.report.provenance import DIGITS
+from scorebo.report.selection import Selection
 from scorebo.report.style import label, method_order, task_order, title
-from scorebo.selection import Selection
 from scorebo.store.columns import PHASES, phase_columns
 
 SIGNS = {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_RUN: "–"}

@@ -9,11 +9,11 @@ from typing import Any
 
 from scorebo.launch.status import STOPPED, RunStatus, survey
 from scorebo.launch.sweep import sweeps_in
-from scorebo.query import Query
 from scorebo.report.html.tables import Cell, number, table
 from scorebo.report.provenance import DIGITS
+from scorebo.report.query import Query
+from scorebo.report.selection import Selection
 from scorebo.report.style import label, title
-from scorebo.selection import Selection
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 

@@ -21,18 +21,18 @@ from typing import Any
 import pandas as pd
 
 from scorebo.errors import InputError
+from scorebo.files import storage_errors, write_atomically
 from scorebo.report import provenance
 from scorebo.report.claims import CLAIMS_ABOUT_RUNS, scorecard
 from scorebo.report.claims.base import NOT_RUN, Finding
 from scorebo.report.evidence import Evidence
 from scorebo.report.figures import FIGURES
 from scorebo.report.html import sections
-from scorebo.report.html.figures import PageFigure, figure_list, figure_section, figures_of, page_figure
+from scorebo.report.html.page_figures import PageFigure, figure_list, figure_section, figures_of, page_figure
 from scorebo.report.html.stopped import stopped_runs
 from scorebo.report.html.tables import command
 from scorebo.report.style import label, title
 from scorebo.store import find_runs
-from scorebo.store.atomic import storage_errors, write_atomically
 from scorebo.store.collect import sources_text
 from scorebo.store.environment import last_session
 
@@ -165,7 +165,7 @@ def _subtitle(evidence: Evidence) -> str:
 
 
 def _failures(evidence: Evidence, wanted: frozenset[str], there: Mapping[str, Path], unfinished: Any) -> str:
-    from scorebo.failures import ledger_lines
+    from scorebo.report.failures import ledger_lines
 
     short = {run[: provenance.DIGITS] for run in wanted}
     shown = {str(folder) for run, folder in there.items() if run in short}  # of a run in two folders one

@@ -12,8 +12,8 @@ import pandas as pd
 
 from scorebo.errors import InputError, check_choice
 from scorebo.report.statistics import intervals
+from scorebo.report.statistics.final_values import METRICS, Outcomes, outcomes
 from scorebo.report.statistics.intervals import Estimate
-from scorebo.report.statistics.outcomes import METRICS, Outcomes, outcomes
 from scorebo.report.statistics.power import seeds_needed
 from scorebo.report.statistics.ranks import RankTest, rank_test
 from scorebo.report.statistics.significance import holm, probability_of_improvement, wilcoxon

@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 from scorebo.report.statistics.comparison import Comparison, Difference, Pair
+from scorebo.report.statistics.final_values import METRICS, method_label
 from scorebo.report.statistics.intervals import Estimate
-from scorebo.report.statistics.outcomes import METRICS, method_label
 from scorebo.report.statistics.power import MOST, POWER
 from scorebo.report.statistics.ranks import RankTest
 from scorebo.report.style import title

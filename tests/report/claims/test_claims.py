@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from scorebo.cli import main
-from scorebo.experiments import sweep_configs
+from scorebo.config.sweep import sweep_configs
 from scorebo.report.claims import CLAIMS, format_scorecard, judge, reference, statements
 from scorebo.report.claims.base import MissingRunsError
 from scorebo.report.examples import distances_per_set, grid, small_fit

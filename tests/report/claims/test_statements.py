@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Claim, MissingRunsError, Part, judge
-from scorebo.report.claims.orders import Ahead, Below
+from scorebo.report.claims.order_tests import Ahead, Below
 from scorebo.report.claims.statements import (
     absent,
     alike,

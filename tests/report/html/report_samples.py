@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scorebo.experiments import sweep_configs
+from scorebo.config.sweep import sweep_configs
 from scripts.synthetic_results import make_results
 
 SWEEPS = (

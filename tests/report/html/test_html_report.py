@@ -11,21 +11,21 @@ from importlib import resources
 import pytest
 
 from scorebo.cli import main
+from scorebo.config.sweep import sweep_configs
 from scorebo.errors import InputError
-from scorebo.experiments import sweep_configs
 from scorebo.launch import outcomes
 from scorebo.launch.sweep import Sweep
-from scorebo.query import Query
 from scorebo.report import FIGURES, provenance
 from scorebo.report.evidence import Evidence
-from scorebo.report.html.colours import CONTRAST, DARK_PAGE, contrast, on_dark
-from scorebo.report.html.figures import page_figure
+from scorebo.report.html.colors import CONTRAST, DARK_PAGE, contrast, on_dark
+from scorebo.report.html.page_figures import page_figure
 from scorebo.report.html.panels import SYMBOLS, figure_panels, numbers
 from scorebo.report.html.stopped import ranges
 from scorebo.report.html.tables import Cell, number, table
 from scorebo.report.html.write import _json, write_report
+from scorebo.report.provenance_check import compare_with_now
+from scorebo.report.query import Query
 from scorebo.report.style import METHODS
-from scorebo.report.whence import compare_with_now
 from scorebo.store import collect, run_id
 from scripts.synthetic_results import make_results, write_records
 

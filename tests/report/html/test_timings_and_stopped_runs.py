@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from scorebo.launch.sweep import Sweep
-from scorebo.query import Query
 from scorebo.report.html.sections import overview_section, timings_section
 from scorebo.report.html.write import _failures
+from scorebo.report.query import Query
 from tests.launch.sweeps import sweep_of
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from scorebo.cli import main
+from scorebo.config.sweep import sweep_configs
 from scorebo.errors import InputError
-from scorebo.experiments import sweep_configs
 from scorebo.report.statistics import compare, outcomes
 from scorebo.report.statistics.text import as_plain, format_comparison
 from tests.report.report_tables import bo_run, bo_suite, join, run

@@ -1,0 +1,1 @@
+"""Compiled code: its cache on disk, and vectorized elementary functions."""

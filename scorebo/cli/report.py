@@ -1,0 +1,224 @@
+"""The commands that look at stored runs: their options, and what they print."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scorebo.errors import InputError, check_choice
+
+if TYPE_CHECKING:
+    from scorebo.report.evidence import Evidence
+    from scorebo.report.query import Query
+
+COMPARE_EXAMPLES = """examples:
+  scorebo compare --results results --metric inference_regret --baseline nei
+  scorebo compare --results results --metric negative_mll --scale small
+  scorebo compare --results results/demo --experiment demo --metric rmse --json
+  scorebo compare --results mine --results theirs --benchmark branin --acquisition nei,mine --seeds 1-10
+
+Runs are those of the experiment behind the metric's figure, as with `scorebo plot`. Methods are compared pair by pair
+on the seeds both have: without --baseline each with each."""
+
+PLOT_EXAMPLES = """examples:
+  scorebo plot al-mll --results results --out al-mll.pdf
+  scorebo plot al-mll --results results --scale small --healthy-only --out al-mll.svg
+  scorebo plot al-rmse --results results/demo --experiment demo --out al-rmse.png
+  scorebo plot al-mll --results results/tour --all --seeds 1-3 --out al-mll.png
+  scorebo plot sal-example --out sal-example.pdf
+
+A figure shows the runs of the experiment of its name (al-mll: experiment=al_mll), at the scale of which most runs are
+in DIR unless --scale says which; other runs are ignored. Filters without --experiment choose among all runs."""
+HEALTH_EXAMPLES = """examples:
+  scorebo health --results results --experiment al_mll
+  scorebo health --results results --all"""
+WHENCE_EXAMPLES = """examples:
+  scorebo whence al-mll.pdf
+  scorebo whence report.html
+  scorebo whence figures/bo-regret.png --results /archive/results --json"""
+SCORECARD_EXAMPLES = """examples:
+  scorebo scorecard --results results
+  scorebo scorecard --results results --scale paper --markdown
+
+Each claim of the paper is tested on the runs of its own experiments: supported, contradicted, undecided (with the seeds
+still needed) or not run."""
+
+REPORT_EXAMPLES = """examples:
+  scorebo report --results results --out report.html
+  scorebo report --results results --scale small --healthy-only --out report.html
+  scorebo report --results results --experiment mine --config-dir my_configs --out report.html
+  scorebo report --results mine --results theirs --benchmark branin --acquisition nei,mine --out report.html
+
+One file that opens in any browser without a server or a network: the scorecard, every figure that the runs allow with
+the command behind each curve, the samplers' health, timings, failures and provenance. Of runs that the options choose
+it shows the figures of their experiment, or one for each metric, and the claims that are about them."""
+
+RESULTS = "root of the run folders (default: results); given several times, the runs of all of them"
+SCALE = "of the experiment: smoke, small or paper; by default the one with most runs there"
+CONFIG_DIR = "folder with config groups of your own"
+
+Add = Callable[[str, str, str], argparse.ArgumentParser]
+
+
+def add_commands(add: Add) -> None:
+    """Add the commands to the parser."""
+    plot = add("plot", "Draw a figure of the paper from stored runs.", PLOT_EXAMPLES)
+    plot.add_argument("figure", metavar="ID", help="see `scorebo list figures`")
+    plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
+    add_selection(plot, "those of the experiment that has the figure's name")
+    plot.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
+    plot.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
+    plot.set_defaults(command=_plot)
+
+    whence = add("whence", "Say where a figure or report comes from, and whether its data changed.", WHENCE_EXAMPLES)
+    whence.add_argument("file", type=Path, metavar="FILE", help="made by `scorebo plot` or `report`")
+    whence.add_argument(
+        "--results", type=Path, action="append", metavar="DIR", help="where its runs are now, if they were moved"
+    )
+    whence.add_argument("--json", action="store_true", help="all of it, as JSON")
+    whence.set_defaults(command=_whence)
+
+    health = add("health", "Show how the samplers of stored runs did.", HEALTH_EXAMPLES)
+    add_selection(health, "all of them")
+    health.set_defaults(command=_health)
+
+    compare = add("compare", "Compare methods, paired by seed, with intervals and tests.", COMPARE_EXAMPLES)
+    compare.add_argument("--metric", default="inference_regret", metavar="NAME", help="inference_regret, rmse, …")
+    compare.add_argument("--baseline", metavar="METHOD", help="the method that all others are compared with")
+    add_selection(compare, "those of the experiment behind the metric's figure")
+    compare.add_argument("--json", action="store_true", help="every number, as JSON")
+    compare.set_defaults(command=_compare)
+
+    report = add("report", "Write one HTML page with everything that stored runs show.", REPORT_EXAMPLES)
+    report.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.html")
+    add_selection(report, "those of each figure's and claim's own experiment; all, if there are none of these")
+    report.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
+    report.set_defaults(command=_report)
+
+    scorecard = add(
+        "scorecard", "Say of each of the paper's claims whether stored runs support it.", SCORECARD_EXAMPLES
+    )
+    add_selection(scorecard, "those of each claim's own experiments")
+    scorecard.add_argument("--markdown", action="store_true", help="a table in Markdown")
+    scorecard.add_argument("--json", action="store_true", help="every number, as JSON")
+    scorecard.set_defaults(command=_scorecard)
+
+
+def add_selection(parser: argparse.ArgumentParser, default: str) -> None:
+    """The options that choose runs, the same for every command; `default` says which are meant without them."""
+    group = parser.add_argument_group("which runs", f"By default {default}. Filters narrow --experiment and --all.")
+    group.add_argument("--results", type=Path, action="append", metavar="DIR", help=RESULTS)
+    group.add_argument("--experiment", metavar="NAME", help="only runs of this experiment")
+    group.add_argument("--scale", metavar="SCALE", help=SCALE)
+    group.add_argument("--all", action="store_true", help="every run in DIR, whether of an experiment or not")
+    for name in ("benchmark", "acquisition", "model"):
+        group.add_argument(f"--{name}", action="append", metavar="NAME,…", help=f"filter: only runs of these {name}s")
+    group.add_argument("--seeds", action="append", metavar="SEEDS", help="filter: only these seeds, e.g. 1-5,8")
+    group.add_argument("--config-dir", type=Path, metavar="DIR", help=CONFIG_DIR)
+
+
+def query_of(options: argparse.Namespace) -> Query:
+    """What the options of `add_selection` ask for."""
+    from scorebo.report.query import NAMES, Query
+
+    given = {name: getattr(options, name) for name in (*NAMES, "seeds")}
+    texts = {name: ",".join(values) for name, values in given.items() if values is not None}
+    return Query(
+        options.results or Path("results"),
+        scale=options.scale,
+        experiment=options.experiment,
+        everything=options.all,
+        seeds=texts.pop("seeds", None),
+        config_dir=options.config_dir,
+        healthy_only=getattr(options, "healthy_only", False),
+        **{name: tuple(map(str.strip, text.split(","))) for name, text in texts.items()},
+    )
+
+
+def evidence_of(query: Query) -> Evidence:
+    """The runs asked for; prints what could not be read."""
+    from scorebo.report.evidence import Evidence
+    from scorebo.store import collect
+
+    table = collect(query.folders, points=False)
+    for problem in table.attrs["problems"]:
+        print(f"scorebo: {problem}", file=sys.stderr)
+    return Evidence(query, table)
+
+
+def _plot(options: argparse.Namespace) -> None:
+    from scorebo.report import FIGURES, draw
+    from scorebo.report.figures import figure_input
+
+    figure, query = FIGURES[check_choice("figure", options.figure, FIGURES)], query_of(options)
+    how = {"command": options.given, "narrow": options.one_column}
+    if figure.source == "fits":
+        if query.explicit or query.scale:
+            raise InputError(f"{options.figure} is drawn from small fits of its own: it takes no options about runs.")
+        draw(options.figure, None, options.out, **how)
+        print(f"{options.figure}: {options.out} (from small fits of its own)")
+        return
+    table, chosen, notes = figure_input(options.figure, evidence_of(query))
+    assert chosen is not None  # of a figure that is drawn from runs
+    selection = {**chosen.query.as_dict(), "source": figure.source}
+    draw(options.figure, table, options.out, selection=selection, notes=notes, **how)
+    print(f"{options.figure}: {options.out} ({chosen})")
+
+
+def _whence(options: argparse.Namespace) -> None:
+    from scorebo.report import provenance, provenance_check
+
+    origin = provenance.read(options.file)
+    state = provenance_check.compare_with_now(origin, options.results)
+    print(
+        json.dumps({**origin, "now": state.as_dict()}, indent=2)
+        if options.json
+        else provenance_check.in_words(origin, state)
+    )
+
+
+def _health(options: argparse.Namespace) -> None:
+    from scorebo.report.health import format_health
+
+    chosen = evidence_of(query_of(options)).selection()
+    print(f"{format_health(chosen.table)}\n\n({chosen})")
+
+
+def _compare(options: argparse.Namespace) -> None:
+    from scorebo.report.statistics import METRICS, compare
+    from scorebo.report.statistics.text import as_plain, format_comparison
+
+    metric = METRICS[check_choice("metric", options.metric, METRICS)]
+    chosen = evidence_of(query_of(options)).selection(metric.experiment)
+    comparison = compare(chosen.table, options.metric, options.baseline)
+    if options.json:
+        print(json.dumps({"runs": str(chosen), **as_plain(comparison)}, indent=2))
+    else:
+        print(f"{format_comparison(comparison)}\n\n({chosen})")
+
+
+def _report(options: argparse.Namespace) -> None:
+    from scorebo.report.html import write_report
+
+    if options.out.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"The report's file must end in .html, got '{options.out}'.")
+    figures, words = write_report(evidence_of(query_of(options)), options.out, invocation=options.given)
+    drawn = sum(figure.data is not None for figure in figures)
+    print(f"{options.out}: {drawn} of {len(figures)} figures, {options.out.stat().st_size / 1e6:.1f} MB ({words})")
+
+
+def _scorecard(options: argparse.Namespace) -> None:
+    from scorebo.report.claims import format_scorecard, scorecard
+    from scorebo.report.claims.text import evidence_words
+    from scorebo.report.statistics.text import as_plain
+
+    evidence = evidence_of(query_of(options))
+    findings = scorecard(evidence)
+    if options.json:
+        print(json.dumps(as_plain(findings), indent=2))
+    else:
+        print(f"{format_scorecard(findings, options.markdown)}\n\n{evidence_words(evidence.chosen)}")

@@ -1,0 +1,156 @@
+"""Many runs from one line: lists and ranges in Hydra's grammar, or the runs behind a figure of the paper."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scorebo.config import GROUPS, available
+from scorebo.config.compose_many import Composer
+from scorebo.config.overrides import of_experiment
+from scorebo.config.scale import at_scale
+from scorebo.errors import InputError, check_integer
+from scorebo.store.identity import run_id
+
+# What all runs of a sweep share. A run is what it is whatever these are, so that of several values all but one would
+# silently be left out.
+SHARED = ("results", "launcher", "workers", "threads", "metrics_every", "on_failure")
+# A run's place in a sweep: all methods advance together, seed by seed. What is varied beyond these comes last.
+AXES = {"benchmark": "benchmarks", "model": "models", "acquisition": "acquisitions"}
+# What chooses the runs, also when it is given as `++seed=1`.
+CHOICES = (*AXES, "seed", "experiment", "scale")
+WHAT_TO_GIVE = (
+    "Give settings with lists or ranges, e.g. benchmark=gramacy1 acquisition=sal_hr,bald seed=range(1,6), "
+    "or the runs of a figure, e.g. experiment=al_mll scale=small"
+)
+
+Config = dict[str, Any]
+
+
+def sweep_configs(
+    overrides: Sequence[str],
+    config_dir: Path | None = None,
+    *,
+    composer: Composer | None = None,
+) -> list[Config]:
+    """The resolved, checked configurations of a sweep in plain containers, without repeats, seed by seed.
+
+    Args:
+        overrides: in Hydra's sweep grammar: `seed=range(1,26)`, `acquisition=sal_hr,bald`, `benchmark=glob(*)`. With
+            `experiment=NAME`, and `scale=smoke`, `small` or `paper`, its runs, which `experiment.acquisitions=[…]`,
+            `experiment.seeds=…` and so on change; benchmark, model, acquisition and seed then choose among them, and
+            any other setting changes them.
+        config_dir: a folder with the user's own config groups.
+        composer: of an earlier sweep, whose compositions are used again; it has its own `config_dir`.
+    """
+    composer = composer or Composer(config_dir)
+    runs: dict[str, Config] = {}
+    for settings, seeds in _combinations(overrides, composer):
+        for config in composer.compose(settings, seeds):
+            runs.setdefault(run_id(config), config)
+    place: dict[int, int] = {}
+    for config in runs.values():
+        place.setdefault(config["seed"], len(place))
+    return sorted(runs.values(), key=lambda config: place[config["seed"]])
+
+
+def sweep_ids(overrides: Sequence[str], composer: Composer) -> set[str]:
+    """The ids of the runs of `sweep_configs`, many times as fast: those that differ in the seed only are not made."""
+    return {
+        identity
+        for settings, seeds in _combinations(overrides, composer)
+        for identity in (
+            map(run_id, composer.compose(settings)) if seeds is None else composer.run_ids(settings, seeds)
+        )
+    }
+
+
+def _combinations(overrides: Sequence[str], composer: Composer) -> Iterator[tuple[list[str], list[Any] | None]]:
+    """The settings of every combination of a sweep, and the seeds they are run with (None: the settings' own)."""
+    given = parse_sweep(overrides, composer.config_dir)
+    if not given:
+        raise InputError(f"Nothing to sweep. {WHAT_TO_GIVE}.")
+    experiments = [None if name == "null" else name for name in given.pop("experiment", [None])]
+    scales = given.pop("scale", ["paper"])
+    changes = [[f"{key}={value}" for value in given.pop(key)] for key in [*given] if of_experiment(key)]
+    for name, scale, *changed in itertools.product(experiments, scales, *changes):
+        chosen = dict(given)
+        fixed = [f"scale={scale}", *changed]
+        if name is not None:
+            fixed = [f"experiment={name}", *fixed]
+            chosen = _narrow(at_scale(composer.experiment(str(name), changed), str(scale)), chosen)
+            _check_tasks(str(name), chosen["benchmark"], composer.config_dir)
+        seeds = chosen.pop("seed", None)
+        order = [axis for axis in AXES if axis in chosen] + [key for key in chosen if key not in AXES]
+        for values in itertools.product(*(chosen[key] for key in order)):
+            yield [*fixed, *(f"{key}={value}" for key, value in zip(order, values, strict=True))], seeds
+
+
+def parse_sweep(overrides: Sequence[str], config_dir: Path | None = None) -> dict[str, list[Any]]:
+    """What each setting is to be, in the order given: texts as on the command line, the seed's as they are read."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import Glob
+    from hydra.errors import HydraException, OverrideParseException
+
+    given: dict[str, list[Any]] = {}
+    try:
+        for override in OverridesParser.create().parse_overrides(list(overrides)):
+            key = override.get_key_element()
+            if key.lstrip("+") in CHOICES:
+                key = key.lstrip("+")
+            value = override.value()
+            if key in given:
+                raise InputError(f"'{key}' is given twice. Give all its values at once, e.g. {key}=A,B.")
+            if isinstance(value, Glob):
+                if key not in GROUPS:
+                    raise InputError(f"{key}=glob(…) can only choose among configs: {', '.join(GROUPS)}.")
+                given[key] = value.filter(available(key, config_dir))
+            elif not override.is_sweep_override():
+                given[key] = [value if key == "seed" else override.get_value_element_as_str()]
+            elif not override.is_discrete_sweep():
+                raise InputError(f"{override.input_line}: a sweep needs values one by one, e.g. {key}=1,2,4.")
+            else:
+                given[key] = list(override.sweep_iterator() if key == "seed" else override.sweep_string_iterator())
+            if key in GROUPS:  # where `true` is a name
+                given[key] = [text.lower() if text in ("True", "False") else text for text in given[key]]
+            if len(given[key]) > 1 and key.lstrip("+").partition(".")[0] in SHARED:
+                raise InputError(f"A sweep has one '{key}', got {override.input_line}: it cannot be swept over.")
+            if not given[key]:
+                raise InputError(f"Nothing to sweep: {override.input_line} stands for no value. {WHAT_TO_GIVE}.")
+    except OverrideParseException as error:
+        raise InputError(
+            f"Cannot read '{error.override}': a setting is given as NAME=VALUE, several values as NAME=A,B or "
+            "NAME=range(1,26)."
+        ) from error
+    except HydraException as error:
+        raise InputError(str(error).splitlines()[0]) from error
+    return given
+
+
+def _narrow(experiment: Mapping[str, Any], given: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The experiment's own tasks, models, methods and seeds, or those of them that were asked for; then the rest."""
+    name = experiment.get("name")
+    if not experiment.get("benchmarks"):
+        raise InputError(f"experiment={name} has no runs: its figure is drawn from small fits of its own.")
+    own = {axis: experiment[key] for axis, key in AXES.items() if experiment.get(key)}
+    own["seed"] = list(range(1, check_integer(f"seeds of experiment '{name}'", experiment.get("seeds"), 1) + 1))
+    chosen = {}
+    for axis, values in own.items():
+        chosen[axis] = [value.strip("'") if isinstance(value, str) else value for value in given.get(axis, values)]
+        outside = [value for value in chosen[axis] if value not in values]
+        if outside:
+            has = f"1 to {len(values)}" if axis == "seed" else ", ".join(values)
+            raise InputError(f"experiment={name} has no {axis} {outside[0]!r}. It has: {has}.")
+    return chosen | {key: values for key, values in given.items() if key not in chosen}
+
+
+def _check_tasks(experiment: str, tasks: list[str], config_dir: Path | None) -> None:
+    """Refuse an experiment on tasks that are not there."""
+    known = available("benchmark", config_dir)
+    missing = [task for task in tasks if task not in known]
+    if missing:
+        there = [task for task in tasks if task in known]
+        hint = f" Of its tasks there are: benchmark={','.join(there)}." if there else ""
+        raise InputError(f"experiment={experiment} needs tasks that are not available: {', '.join(missing)}.{hint}")

@@ -1,0 +1,1 @@
+"""Optimization of a user's own function: ask, tell, and a loop around them."""

@@ -1,0 +1,112 @@
+"""From records to one number a run: final values, ranks within a stretch of the run, fluctuation, hyperparameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from scorebo.report.claims.base import MissingRunsError
+from scorebo.report.regrets import measured_rows
+from scorebo.report.statistics import METRICS, outcomes
+from scorebo.report.statistics.final_values import horizon_of, method_names
+from scorebo.report.style import method_order
+
+
+def finals(table: pd.DataFrame, metric: str) -> dict[str, pd.DataFrame]:
+    """Task -> final values, `seeds x methods`, smaller is better."""
+    column = METRICS[metric].column.removeprefix("log10_")
+    if column not in table or not np.isfinite(table[column].astype(float)).any():
+        raise MissingRunsError(f"no values of {column}")
+    return {found.task: _of_task(found.task, found.final) for found in outcomes(table, metric)}
+
+
+def average_ranks(table: pd.DataFrame, metric: str, start: float = 0.0, end: float = 1.0) -> dict[str, pd.DataFrame]:
+    """Task -> a run's mean rank among all methods between two fractions of it, `seeds x methods`; ties share."""
+    frames = {}
+    for task, wide in _curves(table, metric).items():
+        complete = wide.dropna()
+        if not len(complete):
+            raise MissingRunsError(f"no seed of {task} that all methods have")
+        at = complete.index.get_level_values("num_observations")
+        time = (at - at.min()) / max(1, at.max() - at.min())
+        inside = complete[(time >= start) & (time <= end)]
+        frames[task] = _of_task(task, inside.rank(axis=1).groupby(level="seed").mean())
+    return frames
+
+
+def _of_task(task: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, which says of which task it is where a method is missing in it."""
+    frame.attrs["task"] = task
+    return frame
+
+
+def fluctuation(table: pd.DataFrame, metric: str, task: str) -> pd.DataFrame:
+    """How much a run's metric jumps from model to model in its second half: the mean absolute change."""
+    wide = _curves(table, metric).get(task)
+    if wide is None:
+        raise MissingRunsError(f"no runs on {task}")
+    at = wide.index.get_level_values("num_observations")
+    late = wide[at >= at.min() + 0.5 * (at.max() - at.min())]
+    return late.groupby(level="seed").diff().abs().groupby(level="seed").mean()
+
+
+def _curves(table: pd.DataFrame, metric: str) -> dict[str, pd.DataFrame]:
+    """Task -> the metric by (seed, num_observations) and method, up to the horizon."""
+    column = METRICS[metric].column
+    rows = measured_rows(table, [column])
+    rows["method"] = method_names(rows)
+    rows = rows[np.isfinite(rows[column])]
+    if rows.empty:
+        raise MissingRunsError(f"no values of {metric}")
+    frames = {}
+    for task, part in rows.groupby("benchmark"):
+        part = part[part["num_observations"] <= horizon_of(part)]
+        wide = part.pivot(index=["seed", "num_observations"], columns="method", values=column)
+        frames[str(task)] = wide.reindex(columns=method_order(map(str, wide.columns)))
+    return frames
+
+
+def log_sets(table: pd.DataFrame, task: str) -> pd.DataFrame:
+    """Mean and spread of log10 of the hyperparameters over the sets of each model.
+
+    Returns:
+        Index (method, seed, num_observations); columns (parameter, "mean" or "std").
+    """
+    rows = table[table["benchmark"] == task]
+    if rows.empty:
+        raise MissingRunsError(f"no runs on {task}")
+    parameters = [name for name in parameter_names(rows) if rows[name].notna().any()]
+    logs = pd.DataFrame(np.log10(rows[parameters].astype(float).clip(lower=1e-300)), columns=parameters)
+    keys = [rows["acquisition"].rename("method"), rows["seed"], rows["num_observations"]]
+    return logs.groupby(keys).agg(["mean", "std"])
+
+
+def moment(summary: pd.DataFrame, which: str) -> pd.DataFrame:
+    """The means, or the standard deviations, of `log_sets`: one column a parameter."""
+    return pd.DataFrame(summary.xs(which, axis=1, level=1))
+
+
+def parameter_names(table: pd.DataFrame) -> list[str]:
+    """Lengthscales by number, outputscale, noise: those the table has."""
+    lengthscales = [str(name) for name in table.columns if str(name).startswith("lengthscale_")]
+    return [*lengthscales, *(name for name in ("outputscale", "noise") if name in table.columns)]
+
+
+def per_run(summary: pd.DataFrame, values: pd.Series, last: bool = False) -> pd.DataFrame:
+    """The mean of values along each run (or the last one), `seeds x methods`."""
+    values = pd.Series(np.asarray(values, float), index=summary.index)
+    groups = values.groupby(level=["seed", "method"])
+    return (groups.last() if last else groups.mean()).unstack("method")
+
+
+def slopes(summary: pd.DataFrame, parameters: Sequence[str]) -> pd.DataFrame:
+    """Slope of the parameters' mean log10 over each run, in decades a hundred observations, `seeds x methods`."""
+    level = summary[[(name, "mean") for name in parameters]].mean(axis=1)
+
+    def slope(curve: pd.Series) -> float:
+        at = curve.index.get_level_values("num_observations").to_numpy(float)
+        return 100.0 * float(np.polyfit(at, curve.to_numpy(), 1)[0]) if len(at) > 1 else np.nan
+
+    return level.groupby(level=["seed", "method"]).apply(slope).unstack("method")

@@ -1,0 +1,241 @@
+"""The rows of the runs that a query asks for, of an experiment by the runs' identity, and what to say of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from scorebo.config.compose_many import Composer
+from scorebo.config.scale import SCALES, at_scale
+from scorebo.config.sweep import AXES, sweep_configs, sweep_ids
+from scorebo.errors import InputError
+from scorebo.report.query import Query
+from scorebo.store import identity_nodes, run_id
+from scorebo.store.collect import Sources, describe_runs, sources_text
+from scorebo.store.columns import WHO
+from scorebo.store.stored_config import read_config
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Identities = dict[str, dict[str, Any]]  # run id -> configuration
+
+
+class NoRunsError(InputError):
+    """None of the runs of an experiment is there."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rows of the runs that were chosen.
+
+    Args:
+        query: chooses the same runs again: with the experiment and its scale, or every run that passes the filters.
+        table: their rows.
+        expected: how many runs the experiment has that pass the filters; without an experiment as many as are there.
+        ignored: how many other runs there are.
+        wanted: the ids of the runs, of an experiment also of those on the same tasks that are not there.
+    """
+
+    query: Query
+    table: pd.DataFrame
+    expected: int
+    ignored: int
+    wanted: frozenset[str]
+
+    def __str__(self) -> str:
+        ignored = f"; {self.ignored} other runs ignored" if self.ignored else ""
+        filters = f" ({self.query.filters})" if self.query.filters else ""
+        if self.experiment is None:
+            number = f"{self.found} runs" if filters else f"all {self.found} runs"
+            return f"{number} in {sources_text(self.query.folders)}{filters}{ignored}"
+        what = f"experiment {self.experiment} at scale {self.scale}{filters}"
+        return f"{what}: {self.found} of {self.expected} runs{ignored}"
+
+    @property
+    def experiment(self) -> str | None:
+        """The experiment whose runs these are; None where they may be of any or of none."""
+        return self.query.experiment
+
+    @property
+    def scale(self) -> str | None:
+        """The experiment's scale."""
+        return self.query.scale
+
+    @property
+    def found(self) -> int:
+        """How many runs there are."""
+        return int(self.table["run_id"].nunique())
+
+    @property
+    def ended(self) -> int:
+        """How many of the runs that are there have ended."""
+        return int(self.table.drop_duplicates("run_id", keep="last")["finished"].astype(bool).sum())
+
+    @property
+    def missing(self) -> list[str]:
+        """What a reader of the figure must know of runs that are not there, or have not ended; nothing if all have."""
+        unfinished = self.found - self.ended
+        if self.experiment is None or (self.found == self.expected and not unfinished):
+            return []
+        words = f"{unfinished} of them not finished" if self.found < self.expected else f"{unfinished} not finished"
+        end = f", {words}" if unfinished else ""
+        return [f"Drawn from {self.found} of {self.expected} runs of the experiment{end}."]
+
+
+def select(
+    table: pd.DataFrame, query: Query, *, composer: Composer | None = None, total: int | None = None
+) -> Selection:
+    """The rows of a collected table that belong to the runs of the query's experiment, or all of them without one.
+
+    Args:
+        table: of `collect`, narrowed by the query's filters.
+        query: its experiment is looked for at its scale, by default at the one of which most runs are there, the
+            larger of two with as many.
+        composer: of an earlier selection, whose compositions are used again.
+        total: how many runs there are with those that do not pass the filters; by default those in the table.
+    """
+    there = frozenset(table["run_id"])
+    total = len(there) if total is None else total
+    if query.experiment is None:
+        _refuse_different_settings(table, query.folders)
+        again = replace(query, everything=True)
+        return Selection(again, table, len(there), total - len(there), there)
+    composer = composer or Composer(query.config_dir)
+    best, wanted = _wanted(table, query, composer)
+    found = wanted & there
+    rows = table[table["run_id"].isin(found)].reset_index(drop=True)
+    axes = _axes(composer.experiment(query.experiment), best, query)
+    expected = math.prod(len(values) for values in axes.values())
+    return Selection(replace(query, scale=best), rows, expected, total - len(found), wanted)
+
+
+def _wanted(table: pd.DataFrame, query: Query, composer: Composer) -> tuple[str, frozenset[str]]:
+    """The scale at which most of the experiment's runs are in the table, and the ids of its runs at that scale."""
+    experiment = str(query.experiment)
+    scales = SCALES[::-1] if query.scale is None else (query.scale,)
+    there, tasks = set(table["run_id"]), set(table["benchmark"])
+    possible = _possible(table, composer.experiment(experiment))
+    wanted: dict[str, frozenset[str]] = {}
+    for scale in scales:
+        wanted[scale] = experiment_ids(experiment, scale, composer, tasks, query)
+        if wanted[scale] >= possible:
+            break  # no other scale can have more
+    best = max(wanted, key=lambda scale: len(wanted[scale] & there))  # the first of equals
+    if not wanted[best] & there:
+        configs = {scale: experiment_runs(experiment, scale, composer, tasks, query) for scale in scales}
+        raise NoRunsError(_nothing(query, configs, table))
+    return best, wanted[best]
+
+
+def _possible(table: pd.DataFrame, experiment: Mapping[str, Any]) -> set[str]:
+    """The ids of the runs in a table that could be an experiment's at some scale, by what it says of their names."""
+    runs = table.drop_duplicates("run_id")
+    for axis, key in AXES.items():
+        names = {name for scale in SCALES for name in at_scale(experiment, scale).get(key) or []}
+        if names:
+            runs = runs[runs[axis].isin(names)]
+    return set(runs["run_id"])
+
+
+def _refuse_different_settings(table: pd.DataFrame, results: Sources) -> None:
+    """Runs of one name must differ in nothing but their seed: otherwise two configurations would be averaged."""
+    first: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = {}
+    for run in describe_runs(results, [], set(table["run_id"])):
+        own = _flat(identity_nodes(read_config(run["folder"] / "config.yaml")))
+        del own["seed"]
+        names = tuple(run[name] for name in WHO[:-1])
+        folder, other = first.setdefault(names, (run["folder"].name, own))
+        differ = [key for key in own | other if own.get(key) != other.get(key)]
+        if differ:
+            listed = ", ".join(f"{key}={own.get(key)} and {other.get(key)}" for key in differ[:5])
+            raise InputError(
+                f"Runs of {' '.join(names)} have different settings: {run['folder'].name} and {folder} have {listed}. "
+                "Their average would mean nothing: choose an experiment's runs with --experiment, or some of these "
+                "with --seeds, --benchmark, --acquisition or --model, or keep them in separate folders."
+            )
+
+
+def experiment_ids(
+    experiment: str, scale: str, composer: Composer, tasks: Collection[str], query: Query | None = None
+) -> frozenset[str]:
+    """The ids of `experiment_runs`."""
+    overrides = _overrides(experiment, scale, composer, tasks, query)
+    return frozenset(sweep_ids(overrides, composer) if overrides else ())
+
+
+def experiment_runs(
+    experiment: str, scale: str, composer: Composer, tasks: Collection[str], query: Query | None = None
+) -> Identities:
+    """The runs of an experiment on those of its tasks that are among `tasks`, and that pass the query's filters."""
+    overrides = _overrides(experiment, scale, composer, tasks, query)
+    configs = sweep_configs(overrides, composer=composer) if overrides else []
+    return {run_id(config): config for config in configs}
+
+
+def _overrides(
+    experiment: str, scale: str, composer: Composer, tasks: Collection[str], query: Query | None
+) -> list[str]:
+    """The sweep of `experiment_runs`; empty if there are none."""
+    node = composer.experiment(experiment)
+    axes, own = _axes(node, scale, query), _axes(node, scale, None)
+    if "benchmark" in axes:
+        axes["benchmark"] = [task for task in axes["benchmark"] if task in tasks]
+        if not all(axes.values()):
+            return []
+    chosen = [f"{axis}={','.join(map(str, values))}" for axis, values in axes.items() if values != own[axis]]
+    return [f"experiment={experiment}", f"scale={scale}", *chosen]
+
+
+def _axes(experiment: Mapping[str, Any], scale: str, query: Query | None) -> dict[str, list[Any]]:
+    """The tasks, models, methods and seeds of an experiment at a scale, as far as it names them, that pass filters."""
+    node = at_scale(experiment, scale)
+    axes = {axis: node[key] for axis, key in AXES.items() if node.get(key)}
+    axes["seed"] = range(1, int(node.get("seeds") or 0) + 1)
+    return {axis: [v for v in values if query is None or query.takes(axis, v)] for axis, values in axes.items()}
+
+
+def _nothing(query: Query, wanted: Mapping[str, Identities], table: pd.DataFrame) -> str:
+    """What was looked for, what is there instead, and in which settings a run that comes near differs."""
+    runs = table[[*WHO, "run_id"]].drop_duplicates("run_id").to_dict("records")
+    counts: dict[str, int] = {}
+    for run in runs:
+        who = " ".join(run[name] for name in WHO[:-1])
+        counts[who] = counts.get(who, 0) + 1
+    held = ", ".join(f"{who} ({count})" for who, count in list(counts.items())[:6])
+    more = f" and {len(counts) - 6} more kinds" if len(counts) > 6 else ""
+    which = f" that pass the filters ({query.filters})" if query.filters else ""
+    return (
+        f"None of the runs of experiment={query.experiment}{which} is in {sources_text(query.folders)} "
+        f"(looked at scale {' and '.join(wanted)}). There are runs of: {held}{more}."
+        f"{_near(runs, wanted, query.folders)} --all draws whatever is there."
+    )
+
+
+def _near(runs: Sequence[Mapping[Any, Any]], wanted: Mapping[str, Identities], results: Sources) -> str:
+    """How the first run that has the names and the seed of a wanted one differs from it."""
+    named = {
+        (*(config[name]["name"] for name in WHO[:-1]), config["seed"]): (scale, config)
+        for scale, identities in reversed(list(wanted.items()))
+        for config in reversed(list(identities.values()))
+    }  # of several the first
+    for run in runs:
+        if (who := tuple(run[name] for name in WHO)) in named:
+            scale, config = named[who]
+            (there,) = describe_runs(results, [], {run["run_id"]})
+            own, other = (
+                _flat(nodes) for nodes in (identity_nodes(config), read_config(there["folder"] / "config.yaml"))
+            )
+            differ = [key for key in own | other if own.get(key) != other.get(key)]
+            listed = ", ".join(f"{key}={other.get(key)} instead of {own.get(key)}" for key in differ[:3])
+            return f" {there['folder'].name} ({' '.join(who[:-1])}) has {listed} (scale {scale})."
+    return ""
+
+
+def _flat(node: Any, where: str = "") -> dict[str, Any]:
+    if not isinstance(node, Mapping):
+        return {where: node}
+    parts = [_flat(value, f"{where}.{key}" if where else str(key)) for key, value in node.items()]
+    return {key: value for part in parts for key, value in part.items()}

@@ -1,0 +1,1 @@
+"""One run: the loop, its metrics and regrets, replay of stored iterations, progress."""

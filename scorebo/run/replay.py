@@ -1,0 +1,162 @@
+"""One iteration of a stored run, repeated from its files alone and compared with what was recorded.
+
+A record is a function of the configuration, the records before it, the points that failed in its iteration, which it
+names, and what the sampler handed on. A chain of partitions hands on the last it recorded. The sequential sampler hands
+on more, and only the last of that is in the checkpoint. Earlier states are made again: a cold chain takes from the
+state before it nothing but the step size and the number of cold chains so far, which its record tells, so that going
+forward from the last cold chain, at most `refresh_every` fits, leads to the state that is needed. Every fit on the way
+must give the recorded hyperparameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scorebo.errors import EvaluationError, InputError, reason_of
+from scorebo.inference.sequential import State
+from scorebo.run.loop import Record, Run, history, hyperparameters
+from scorebo.store import read_records, run_id
+from scorebo.store.checksummed import seal, unseal
+from scorebo.store.ledger import EVALUATION, ITERATION, read_ledger
+from scorebo.store.markers import read_checkpoint
+from scorebo.store.resume import ENVELOPE, RUN_DIGITS
+from scorebo.store.stored_config import read_config
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The iteration as it was repeated; `differences` from what is stored, as texts, none if all is bit-equal.
+
+    `record` is None where there is none, for the reason `failure`.
+    """
+
+    iteration: int
+    record: Record | None
+    differences: list[str]
+    failure: str | None = None
+
+
+def replay(folder: Path, iteration: int) -> Replay:
+    """Repeat an iteration of the run in a folder, which is only read.
+
+    Args:
+        folder: of the run.
+        iteration: of a record, counted from 1; or the one after the last, if it failed.
+    """
+    config = read_config(folder / "config.yaml")
+    reading = read_records(folder / "records.jsonl", run_id(config)[:RUN_DIGITS])
+    records = [{key: value for key, value in record.items() if key not in ENVELOPE} for record in reading.records]
+    failures = [e for e in read_ledger(folder) if e["kind"] in (EVALUATION, ITERATION) and e["iteration"] == iteration]
+    failed = iteration == len(records) + 1 and bool(failures)
+    if not failed and not 1 <= iteration <= len(records):
+        damage = f" ({reading.problem})" if reading.problem else ""
+        raise InputError(f"{folder} has records of iterations 1 to {len(records)}{damage}, not of {iteration}.")
+    # A record tells itself which points failed before its own, and whether metrics are missing for a failure.
+    tried = _tried_before(failures) if failed else records[iteration - 1].get("failed_points", [])
+    avoid = "attempt" in failures[-1] if failed else True
+    run = Run({**config, "on_failure": "avoid" if avoid else "stop"})
+    differences = _restore(run, folder, config, records, iteration)
+    if differences:
+        return Replay(iteration, None, differences, "the sampler's state before it cannot be made again")
+    # Whether the model was judged is not in the configuration, which is of what makes a run the run it is.
+    judge = None if failed else records[iteration - 1].get("judged")
+    try:
+        record = _plain(run.record(iteration, records[: iteration - 1], judge, tried))
+    except Exception as error:
+        stored = failures[-1] if failed else records[iteration - 1]
+        reason = error.reason if isinstance(error, EvaluationError) else reason_of(error)
+        return Replay(iteration, None, _differences_of_failure(stored, error, reason), reason)
+    if failed:
+        what = failures[-1]["kind"].split()[0]
+        return Replay(iteration, record, [f"y: the {what} failed ({failures[-1]['reason']}), now {record['y']}"])
+    return Replay(iteration, record, differences_between(records[iteration - 1], record))
+
+
+def _tried_before(failures: list[Record]) -> list[Record]:
+    """The points that failed in the same start of the run and the same iteration as the last failure, before it."""
+    attempt = failures[-1].get("attempt", 0)
+    return [{"x": entry["x"], "reason": entry["reason"]} for entry in failures[-1 - attempt : -1]]
+
+
+def _differences_of_failure(stored: Mapping[str, Any], error: Exception, reason: str) -> list[str]:
+    """Where a failure of today differs from what is stored: a failure as well (it has a `reason`), or a record."""
+    what = EVALUATION if isinstance(error, EvaluationError) else ITERATION
+    differences = []
+    if isinstance(error, EvaluationError) and "x" in stored and error.x != stored["x"]:
+        differences.append(f"x: {stored['x']} stored, {error.x} now")
+    if "reason" not in stored:
+        differences.append(f"y: {stored['y']} stored, now the {what.split()[0]} fails")
+    elif what != stored["kind"] or (what == ITERATION and reason != stored["reason"]):
+        differences.append(f"failure: {stored['kind']} ({stored['reason']}) stored, {what} ({reason}) now")
+    return differences
+
+
+def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Record], iteration: int) -> list[str]:
+    """Give the run the sampler's state before an iteration; what differs on the way to it."""
+    before = records[: iteration - 1]
+    sampler = (before[-1].get("mcmc") or {}).get("sampler") if before else None
+    if sampler == "partitions":
+        run.carry.state = {"labels": before[-1]["hyperparameters"]["group"][-1]}
+    if sampler != "sequential":
+        return []
+    checkpoint, _ = read_checkpoint(folder, run_id(config))
+    if checkpoint is not None and checkpoint.iteration == len(before):
+        run.carry.state = checkpoint.state
+        return []
+    cold = max(k for k, record in enumerate(before) if record["mcmc"] and record["mcmc"]["refreshed"])
+    if before[cold]["mcmc"]["refreshed"] != "first":
+        run.carry.state = _due(before[cold]["mcmc"], run.mcmc["refresh_every"])
+    for k in range(cold, len(before)):
+        model, _ = run.fit(k + 1, *history(before[:k], before[k].get("failed_points", []), run.benchmark.dim))
+        stored, now = {"hyperparameters": before[k]["hyperparameters"]}, {"hyperparameters": hyperparameters(model)}
+        differences = differences_between(stored, _plain(now))
+        if differences:
+            return [f"iteration {k + 1}, {difference}" for difference in differences]
+    return []
+
+
+def _due(cold: Mapping[str, Any], refresh_every: int) -> dict[str, Any]:
+    """A state after which the cold chain with these diagnostics is due, with all that the chain takes over from it."""
+    nothing = np.empty(0)
+    return State(
+        theta=nothing,
+        value=nothing,
+        recent=nothing,
+        step_size=cold["next_step_size"],
+        age=refresh_every,
+        refreshes=cold["refreshes"] - 1,
+        y=nothing,
+        inputs="",
+    ).as_dict()
+
+
+def differences_between(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Where two records differ in any bit, timings apart, as `path: stored, now`."""
+    left, right = (_leaves(record) for record in (stored, now))
+    return [
+        f"{path}: {left.get(path, 'nothing')} stored, {right.get(path, 'nothing')} now"
+        for path in [*left, *(path for path in right if path not in left)]
+        if repr(left.get(path)) != repr(right.get(path)) and not _is_timing(path)
+    ]
+
+
+def _is_timing(path: str) -> bool:
+    return path.partition(".")[0] in ("seconds", "cpu_seconds") or path == "mcmc.seconds"
+
+
+def _leaves(value: Any, path: str = "") -> dict[str, Any]:
+    if isinstance(value, Mapping | list) and value:
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        parts = [_leaves(item, f"{path}.{key}" if path else str(key)) for key, item in items]
+        return {key: leaf for part in parts for key, leaf in part.items()}
+    return {path: value}
+
+
+def _plain(record: Record) -> Record:
+    """A record as it comes back from its file."""
+    return unseal(seal(record)[:-1])

@@ -1,0 +1,1 @@
+"""Transforms between a task's units and the model's: unit box, standardization, Yeo-Johnson."""

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scorebo.search.ascent import ascend
+
+
+def quadratic(top, scales):
+    def function(x):
+        calls.append(len(x))
+        return -(scales * (x - top) ** 2).sum(-1), -2 * scales * (x - top)
+
+    calls: list[int] = []
+    return function, calls
+
+
+def starts(count: int, dim: int) -> np.ndarray:
+    return np.random.default_rng(0).random((count, dim))
+
+
+@pytest.mark.parametrize("dim", [1, 2, 10, 50])
+def test_finds_the_top_of_a_badly_scaled_quadratic(dim):
+    top = np.random.default_rng(1).random(dim)
+    function, calls = quadratic(top, np.logspace(0, 3, dim))
+    x, value = ascend(function, starts(5, dim), maxiter=300, first_step=0.1)
+    assert value.max() > -1e-8
+    assert x[value.argmax()] == pytest.approx(top, abs=1e-3)
+    assert max(calls) <= 5
+
+
+def test_a_top_outside_the_box_is_met_on_the_bound():
+    function, _ = quadratic(np.array([1.5, 0.3, -0.2]), np.array([1.0, 30.0, 5.0]))
+    x, value = ascend(function, starts(4, 3), maxiter=100, first_step=0.1)
+    assert x[value.argmax()] == pytest.approx([1.0, 0.3, 0.0], abs=1e-6)
+
+
+def test_climbs_a_curved_ridge():
+    def rosenbrock(x):
+        a, b = 3 * x[:, 0] - 1.5, 3 * x[:, 1] - 1.5
+        value = -((1 - a) ** 2) - 100 * (b - a**2) ** 2
+        gradient = np.stack([3 * (2 * (1 - a) + 400 * a * (b - a**2)), -3 * 200 * (b - a**2)], axis=-1)
+        return value, gradient
+
+    x, value = ascend(rosenbrock, np.array([[0.1, 0.7], [0.4, 0.2]]), maxiter=100, first_step=0.1)
+    assert value.max() > -1e-8
+    assert x[value.argmax()] == pytest.approx([2.5 / 3, 2.5 / 3], abs=1e-3)
+
+
+def test_starts_on_the_same_hill_are_merged():
+    function, calls = quadratic(np.array([0.5, 0.5]), np.array([1.0, 2.0]))
+    ascend(function, np.array([0.4, 0.4]) + 1e-3 * starts(20, 2), maxiter=100, first_step=0.1)
+    assert calls[1] == 1
+
+
+def test_steps_into_nan_are_not_taken():
+    def function(x):
+        value = np.where(x[:, 0] < 0.7, x[:, 0], np.nan)
+        return value, np.ones_like(x)
+
+    x, value = ascend(function, np.array([[0.1], [0.5]]), maxiter=100, first_step=0.5)
+    assert value.max() == pytest.approx(0.7, abs=1e-2)
+    assert (x < 0.7).all()
+
+
+def test_a_flat_function_costs_one_evaluation():
+    function, calls = quadratic(0.5, 0.0)
+    x, value = ascend(function, starts(3, 2), maxiter=100, first_step=0.1)
+    assert calls == [3]
+    assert (value == 0).all()
+    assert np.array_equal(x, starts(3, 2))
