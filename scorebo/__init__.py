@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scorebo.config import load_benchmark
-    from scorebo.inference import fit_gp
+    from scorebo.fit import fit_gp
     from scorebo.optimizer.ask_tell import Optimizer, optimize
     from scorebo.search.box import Box
 
@@ -20,7 +20,7 @@ __all__ = ["Box", "Optimizer", "__version__", "fit_gp", "load_benchmark", "optim
 _MODULES = {
     "Box": "scorebo.search.box",
     "Optimizer": "scorebo.optimizer.ask_tell",
-    "fit_gp": "scorebo.inference",
+    "fit_gp": "scorebo.fit",
     "load_benchmark": "scorebo.config",
     "optimize": "scorebo.optimizer.ask_tell",
 }

@@ -22,9 +22,9 @@ limit_threads(1)
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
+from scorebo import fit_gp  # noqa: E402
 from scorebo.acquisition import SCoreBO, maximize  # noqa: E402
 from scorebo.benchmarks.active_learning import Hartmann6  # noqa: E402
-from scorebo.inference import fit_gp  # noqa: E402
 from scorebo.optima import sample_optima  # noqa: E402
 from scorebo.search.box import unit_box  # noqa: E402
 

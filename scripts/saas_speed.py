@@ -25,8 +25,8 @@ from botorch.fit import fit_fully_bayesian_model_nuts  # noqa: E402
 from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP  # noqa: E402
 from saas_iteration import sparse_data  # noqa: E402
 
+from scorebo import fit_gp  # noqa: E402
 from scorebo.config import as_dict, compose, sampler_settings  # noqa: E402
-from scorebo.inference import fit_gp  # noqa: E402
 from scorebo.inference.diagnostics import bulk_ess  # noqa: E402
 
 # D, n, and how many times the peer's speed there must be, if that is asked.

@@ -22,7 +22,7 @@ from scorebo.gp.warping import Warped
 if TYPE_CHECKING:
     from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
 
-    from scorebo.inference.diagnostics import Diagnostics
+    from scorebo.gp.diagnostics import Diagnostics
 
 
 class FullyBayesianGP(Model):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
+
+from scorebo.gp.diagnostics import Diagnostics
 
 
 @dataclass(frozen=True)
@@ -39,45 +41,6 @@ class Chain:
         if stuck or (self.acceptance is not None and self.acceptance < 1e-3):
             return "no proposal was accepted"
         return None
-
-
-@dataclass(frozen=True)
-class Diagnostics:
-    """Health of one fit.
-
-    `ess_bulk` is the smallest, `rhat` the largest over the parameters, computed from all draws before thinning; null
-    where there are too few draws or nothing was sampled. `retry_reason` says what was wrong with chains that were drawn
-    again, `fallback` names what replaced a sampler that kept failing.
-    Of the sequential sampler: `effective_sets` of those carried over, by their weights; `refreshed`, why a cold chain
-    was drawn instead (first, scheduled, acceptance, diversity, other data); `refreshes`, how many there were so far;
-    `next_step_size`, with which moves go on after it.
-    `partitions`: how many different ones a chain of partitions has looked at.
-    """
-
-    sampler: str
-    draws: int
-    seconds: float
-    gradient_evaluations: int
-    divergences: int = 0
-    acceptance: float | None = None
-    step_size: float | None = None
-    tree_depth_mean: float | None = None
-    tree_depth_max: int | None = None
-    ess_bulk: float | None = None
-    rhat: float | None = None
-    energy_bfmi: float | None = None
-    retries: int = 0
-    retry_reason: str | None = None
-    fallback: str | None = None
-    effective_sets: float | None = None
-    refreshed: str | None = None
-    refreshes: int | None = None
-    next_step_size: float | None = None
-    partitions: int | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for a record."""
-        return asdict(self)
 
 
 def summarise(chain: Chain, **fields: Any) -> Diagnostics:

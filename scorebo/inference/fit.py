@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
-from botorch.exceptions.warnings import InputDataWarning
 from torch import Tensor
 
 from scorebo.errors import InputError, check_choice, check_integer, check_number, check_tensor
@@ -24,11 +21,6 @@ from scorebo.inference.sequential import State
 from scorebo.seeds import derive
 
 ALLOWED_SAMPLERS = (*SAMPLERS, "sequential", "map")
-# `fit_gp` warns beyond these: how far inputs are outside the unit box, and mean and standard deviation of the outputs.
-# They leave room for a part of standardized data, or for data standardized with 1/n instead of 1/(n − 1).
-OUTSIDE_BOX = 0.01
-LARGEST_MEAN = 1.0
-SMALLEST_STD, LARGEST_STD = 0.5, 2.0
 
 
 @dataclasses.dataclass
@@ -44,7 +36,7 @@ class Carry:
 def fit_gp(
     X: Tensor,
     Y: Tensor,
-    model: str | Mapping[str, Any] | Surrogate = "bo_lognormal",
+    model: Surrogate,
     warmup: int = 256,
     thinning: int = 16,
     num_sets: int = 16,
@@ -56,18 +48,13 @@ def fit_gp(
     refresh_every: int = sequential.REFRESH_EVERY,
     refresh_fraction: float | None = sequential.REFRESH_FRACTION,
     carry: Carry | None = None,
-    **overrides: Any,
 ) -> FullyBayesianGP:
-    """Fit a fully Bayesian GP to data as they are given (inputs in the unit box, outputs standardized).
-
-    The priors are chosen for data on this scale. BoTorch's `InputDataWarning` is issued where an input is more than
-    0.01 outside [0, 1], and where the mean of the outputs is beyond ±1 or their standard deviation outside [0.5, 2]; a
-    model whose `standardize` is False takes outputs of any scale, and whoever passes `carry` is expected to scale them.
+    """Fit a fully Bayesian GP to data as they are given.
 
     Args:
         X: `n x D`, a tensor, an array or a nested list.
         Y: `n x 1` or `n`.
-        model: name of a model config, a config node, or a `Surrogate`.
+        model: priors, kernel and transforms.
         warmup: draws spent on adaptation; of partitions, those left out.
         thinning: draws per kept set.
         num_sets: number M of hyperparameter sets kept.
@@ -82,7 +69,6 @@ def fit_gp(
             None for `refresh_every` alone.
         carry: the fit before, for samplers that go on from there, and this one afterwards; without it every fit is a
             first one.
-        overrides: settings of the model config that differ, e.g. `lengthscale=[0.1, 0.3]` for `model="true"`.
 
     Returns:
         The ensemble, with `diagnostics` of the fit.
@@ -101,34 +87,19 @@ def fit_gp(
         check_integer("max_tree_depth", max_tree_depth, 1)
     if target_acceptance is not None and not 0.0 < target_acceptance < 1.0:
         raise InputError(f"target_acceptance must lie between 0 and 1, got {target_acceptance!r}.")
-    surrogate = _surrogate(model, overrides)
-    if carry is None:
-        _warn_about_scale(X, Y, surrogate)
     began = time.perf_counter()
-    if surrogate.is_known:
-        return _ensemble(X, Y, LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate), np.empty((1, 0)), "known", began)
+    if model.is_known:
+        return _ensemble(X, Y, LogDensity(X.numpy(), Y[:, 0].numpy(), model), np.empty((1, 0)), "known", began)
     settings = ChainSettings(warmup, thinning, num_sets, max_tree_depth, target_acceptance)
-    if surrogate.partitions is not None:
-        return _fit_partitions(X, Y, surrogate, settings, carry or Carry(), seed, began)
-    if surrogate.estimate == "map" or sampler == "map":
-        return _fit_maximum(X, Y, surrogate, seed, began)
+    if model.partitions is not None:
+        return _fit_partitions(X, Y, model, settings, carry or Carry(), seed, began)
+    if model.estimate == "map" or sampler == "map":
+        return _fit_maximum(X, Y, model, seed, began)
     if sampler == "sequential":
         schedule = (refresh_every, refresh_fraction)
-        return _fit_sequentially(X, Y, surrogate, settings, transitions, schedule, carry or Carry(), seed, began)
-    density = LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate)
+        return _fit_sequentially(X, Y, model, settings, transitions, schedule, carry or Carry(), seed, began)
+    density = LogDensity(X.numpy(), Y[:, 0].numpy(), model)
     return _from_chain(X, Y, density, posterior.draw(density, sampler, settings, seed), sampler, began)
-
-
-def _surrogate(model: str | Mapping[str, Any] | Surrogate, overrides: Mapping[str, Any]) -> Surrogate:
-    if not isinstance(model, Surrogate | str | Mapping):
-        raise InputError(f"model must be the name of a model config, a config node or a Surrogate, got {model!r}.")
-    if not isinstance(model, Surrogate):
-        from scorebo.config import load_model
-
-        return load_model(model, **overrides)
-    for name in overrides:
-        check_choice(f"setting of model '{model.name}'", name, [field.name for field in dataclasses.fields(model)])
-    return dataclasses.replace(model, **overrides)
 
 
 def check_data(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
@@ -150,26 +121,6 @@ def check_data(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
     if bool((Y.flatten()[0] == Y).all()):
         raise InputError(f"Y is constant: all {len(X)} observations equal {Y.flatten()[0].item():g}.")
     return X, Y.reshape(-1, 1)
-
-
-def _warn_about_scale(X: Tensor, Y: Tensor, surrogate: Surrogate) -> None:
-    problems = []
-    least, most = float(X.min()), float(X.max())
-    # Of warped inputs the density refuses those outside.
-    if surrogate.concentration is None and (least < -OUTSIDE_BOX or most > 1.0 + OUTSIDE_BOX):
-        problems.append(
-            f"Inputs range from {least:.4g} to {most:.4g}, not within the unit box: scale them, for example by "
-            "(X - lower) / (upper - lower)."
-        )
-    mean, std = float(Y.mean()), float(Y.std())
-    if surrogate.standardize and not (abs(mean) <= LARGEST_MEAN and SMALLEST_STD <= std <= LARGEST_STD):
-        problems.append(
-            f"Outputs have mean {mean:.4g} and standard deviation {std:.4g}: standardize them by "
-            "(Y - Y.mean()) / Y.std()."
-        )
-    if problems:
-        problems.append(f"The priors of model '{surrogate.name}' are chosen for scaled data.")
-        warnings.warn(" ".join(problems), InputDataWarning, stacklevel=3)
 
 
 def _fit_maximum(X: Tensor, Y: Tensor, surrogate: Surrogate, seed: int, began: float) -> FullyBayesianGP:

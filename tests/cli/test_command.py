@@ -334,6 +334,23 @@ def test_numerical_libraries_are_not_loaded_for_help_or_a_finished_run(tmp_path)
         assert not {"torch", "numpy", "numba", "nutpie", "matplotlib", "pandas"} & set(loaded)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status", "--results", "."],
+        ["collect", ".", "--out", "table.csv"],
+        ["list", "figures"],
+        ["list", "experiments"],
+    ],
+)
+def test_commands_that_only_look_never_load_torch(arguments, tmp_path):
+    assert main(["run", "--quiet", *tiny_overrides(tmp_path, "gramacy1", "random", "benchmark.total=3")]) == 0
+    code = "import sys, json; from scorebo.cli import main; main(sys.argv[1:]); print(json.dumps(sorted(sys.modules)))"
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "torch" not in json.loads(done.stdout.splitlines()[-1])
+
+
 @pytest.mark.parametrize(("benchmark", "acquisition"), [("gramacy1", "sal_hr"), ("branin", "nei")])
 def test_a_run_loads_what_it_needs_and_nothing_to_draw_or_tabulate_with(benchmark, acquisition, tmp_path):
     """Start-up is part of every run of a sweep: arviz, pandas and matplotlib would double it, and so would JAX."""

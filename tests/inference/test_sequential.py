@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 import torch
 
+from scorebo import fit_gp
 from scorebo.config import load_model
 from scorebo.gp import LogDensity
-from scorebo.inference import Carry, fit_gp, nuts, sequential
+from scorebo.inference import Carry, nuts, sequential
 from scorebo.inference.sequential import MAX_STEPS, State
 from scripts.sequential_calibration import simulate, uniformity
 
