@@ -33,15 +33,15 @@ test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 test-newest:
-	$(PYTHON) scripts/test_wheel.py --torch newest $(ARGS)
+	$(PYTHON) scripts/maintenance/test_wheel.py --torch newest $(ARGS)
 
 test-lowest:
-	$(PYTHON) scripts/test_wheel.py --versions lowest --torch lowest $(ARGS)
+	$(PYTHON) scripts/maintenance/test_wheel.py --versions lowest --torch lowest $(ARGS)
 
 lock:
 	$(PYTHON) -m venv build/uv
 	build/uv/bin/python -m pip install --quiet uv
-	build/uv/bin/python scripts/lock.py $(ARGS)
+	build/uv/bin/python scripts/maintenance/lock.py $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -52,13 +52,13 @@ types: $(INSTALLED)
 	$(BIN)/mypy
 
 speed: $(INSTALLED)
-	$(BIN)/python scripts/compare_speed.py $(ARGS)
+	$(BIN)/python scripts/speed/compare_speed.py $(ARGS)
 
 speed-bo: $(INSTALLED)
-	$(BIN)/python scripts/compare_bo_speed.py $(ARGS)
+	$(BIN)/python scripts/speed/compare_bo_speed.py $(ARGS)
 
 bench: $(INSTALLED)
-	$(BIN)/python scripts/bench.py $(ARGS)
+	$(BIN)/python scripts/speed/bench.py $(ARGS)
 
 # torch last and from a file of its own: what it needs is there by then, in the locked versions.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check

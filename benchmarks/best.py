@@ -1,6 +1,6 @@
 """The best values known of tasks whose optimum is not: each with its point, so that it can be seen to be reached.
 
-The table, `data/best_known.json`, is written by `scripts/best_known.py` and holds for the tasks as their configs are.
+The table, `data/best_known.json`, is written by `scripts/maintenance/best_known.py`. It holds for the configs of the tasks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The project as others get it: wheel, metadata and lock files. `scripts/test_wheel.py` uses the wheel elsewhere."""
+"""The project as others get it: wheel, metadata and lock files; `scripts/maintenance/test_wheel.py` uses the wheel."""
 
 import os
 import re

@@ -1,6 +1,6 @@
 """Every command and example of the README is executed, in the order it is read, in a copy of the checkout.
 
-Outside a checkout (`scripts/test_wheel.py`) those that need one, by make, are left out.
+Outside a checkout (`scripts/maintenance/test_wheel.py`) those that need one, by make, are left out.
 """
 
 import os

@@ -1,6 +1,6 @@
 """What every installation must be able to do, through its public interface alone.
 
-`scripts/test_wheel.py` copies this file and the README's test out of the checkout and runs them on an installed wheel.
+`scripts/maintenance/test_wheel.py` copies this file and the README's test out of the checkout, for an installed wheel.
 """
 
 import subprocess

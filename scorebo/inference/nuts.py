@@ -15,7 +15,7 @@ from scorebo.gp.density import LogDensity
 from scorebo.inference import engine
 from scorebo.inference.diagnostics import Chain
 
-# Chosen by scripts/nuts_settings.py, whose table is results/reference/nuts-settings.md.
+# Chosen by scripts/validation/nuts_settings.py, whose table is results/reference/nuts-settings.md.
 MAX_TREE_DEPTH = 4
 TARGET_ACCEPTANCE = 0.9
 # With more coordinates 128 warm-up draws do not tell directions apart: with the low-rank part a chain of `saas` at

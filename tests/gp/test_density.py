@@ -10,7 +10,7 @@ from scorebo.errors import InputError
 from scorebo.gp import LogDensity, _callback
 from scorebo.gp._compiled import PRODUCTS_FROM, log_likelihood
 from scorebo.gp.partitions import Partitions
-from scripts.density_speed import by_autograd
+from scripts.speed.density_speed import by_autograd
 
 MODELS = ["al_lognormal", "al_lognormal_no_outputscale", "bo_lognormal", "botorch", "saas", "warped"]
 

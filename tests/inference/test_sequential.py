@@ -10,7 +10,7 @@ from scorebo.config import load_model
 from scorebo.gp import LogDensity
 from scorebo.inference import Carry, nuts, sequential
 from scorebo.inference.sequential import MAX_STEPS, State
-from scripts.sequential_calibration import simulate, uniformity
+from scripts.validation.sequential_calibration import simulate, uniformity
 
 FAST = {"warmup": 64, "thinning": 4, "sampler": "sequential", "refresh_fraction": None}
 
@@ -202,7 +202,7 @@ def test_carried_sets_are_draws_of_the_posterior():
 
 
 def test_ranks_of_the_truth_are_uniform_along_growing_data():
-    """Simulation-based calibration in small; scripts/sequential_calibration.py has the large one.
+    """Simulation-based calibration in small; scripts/validation/sequential_calibration.py has the large one.
 
     30 ranks of each of four parameters at two n: a z-score beyond 4 has a probability of 6e-5 if all is well, and sets
     that are half as wide as they should be, or off by one standard deviation, exceed it.

@@ -15,7 +15,7 @@ from scorebo.launch.cluster import read_jobs
 from scorebo.launch.status import survey
 from scorebo.launch.submit import cancel, retry, submit
 from scorebo.store import RunStore
-from scripts.slurm_cluster import LARGEST_ARRAY, Cluster
+from scripts.maintenance.slurm_cluster import LARGEST_ARRAY, Cluster
 from tests.runs import TINY
 
 SLURM = ("launcher=slurm", "launcher.memory_gb=1", "launcher.minutes=30")
@@ -25,7 +25,7 @@ def why_not() -> str:
     """Why there is no cluster to test on; empty if there is."""
     conf = os.environ.get("SLURM_CONF", "")
     if not conf or not (Path(conf).resolve().parent.parent / "run" / "slurmctld.pid").exists():
-        return "no cluster of scripts/slurm_cluster.py: start one and export its SLURM_CONF"
+        return "no cluster of scripts/maintenance/slurm_cluster.py: start one and export its SLURM_CONF"
     if shutil.which("scontrol") is None:
         return "SLURM is not installed"
     ping = subprocess.run(["scontrol", "ping"], capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ from scorebo.optima._lbfgs import climb_lbfgs
 from scorebo.optima._waves import workspace
 from scorebo.optima.raw import raw_points
 from scorebo.seeds import derive
-from scripts import optima_speed
+from scripts.speed import optima_speed
 
 
 def unit_box(dim: int) -> torch.Tensor:

@@ -11,7 +11,7 @@ from scorebo.config.sweep import sweep_configs
 from scorebo.report import FIGURES
 from scorebo.report.evidence import Evidence
 from scorebo.report.html.page_figures import page_figure
-from scripts.synthetic_results import invent, make_results, write_records
+from scripts.validation.synthetic_results import invent, make_results, write_records
 
 SWEEP = ["experiment=al_mll", "scale=smoke", "benchmark=gramacy1"]
 

@@ -6,7 +6,7 @@ from scorebo.cli import main
 from scorebo.config.sweep import sweep_configs
 from scorebo.report.evidence import Evidence, MissingRunsError
 from scorebo.report.figures import figure_input
-from scripts.synthetic_results import make_results
+from scripts.validation.synthetic_results import make_results
 
 SWEEP = ["experiment=ishigami_hyperparameters", "scale=smoke", "acquisition=bald"]
 

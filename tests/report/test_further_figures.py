@@ -10,7 +10,7 @@ from scorebo.report.ranking import ranking
 from scorebo.report.regrets import measured_rows
 from scorebo.report.render import FigureData, Line, Panel, compose, narrow_drawing
 from scorebo.store import collect
-from scripts.synthetic_results import make_results, wanted
+from scripts.validation.synthetic_results import make_results, wanted
 from tests.report.report_tables import bo_run, bo_suite, join, suite
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "plot_figures.py"

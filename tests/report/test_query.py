@@ -14,7 +14,7 @@ from scorebo.report import provenance
 from scorebo.report.evidence import Evidence
 from scorebo.report.html.page_figures import GENERAL
 from scorebo.report.query import Query
-from scripts.synthetic_results import make_results
+from scripts.validation.synthetic_results import make_results
 
 OWN_EXPERIMENT = """# @package _global_
 # Two methods, one of them my own, on two tasks.

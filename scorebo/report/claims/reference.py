@@ -24,7 +24,7 @@ def drawn_with(task: str) -> dict[str, float]:
 
 
 def fitted(task: str, model: str) -> dict[str, float]:
-    """log10 of the reference hyperparameters of a task (`scripts/reference_hyperparameters.py`)."""
+    """log10 of the reference hyperparameters of a task (`scripts/maintenance/reference_hyperparameters.py`)."""
     stored = _stored()
     if f"{task} {model}" not in stored:
         raise MissingRunsError(f"no reference hyperparameters of {task} under {model}")

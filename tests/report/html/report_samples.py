@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from scorebo.config.sweep import sweep_configs
-from scripts.synthetic_results import make_results
+from scripts.validation.synthetic_results import make_results
 
 SWEEPS = (
     ("experiment=al_mll", "benchmark=gramacy1,higdon", "acquisition=bald,sal_hr,sal_ws"),

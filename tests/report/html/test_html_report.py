@@ -27,7 +27,7 @@ from scorebo.report.provenance_check import compare_with_now
 from scorebo.report.query import Query
 from scorebo.report.style import METHODS
 from scorebo.store import collect, run_id
-from scripts.synthetic_results import make_results, write_records
+from scripts.validation.synthetic_results import make_results, write_records
 
 NODES = ("benchmark", "model", "acquisition")
 FIGURE_METHODS = ("qbmgp bqbc bald sal_ws sal_hr", "jes mes pes nei nei_map scorebo_hr")

@@ -1,6 +1,6 @@
 """A whole SCoreBO-HR iteration with sparse lengthscales (`model=saas`): this project and BoTorch side by side.
 
-    python scripts/saas_iteration.py [--dim 25] [-n 50] [--no-peer]
+    python scripts/speed/saas_iteration.py [--dim 25] [-n 50] [--no-peer]
 
 Sampling (128 warm-up draws, 16 sets thinned by 8), 8 optima of each set, and the acquisition maximised with 1024 raw
 points and 20 restarts, on data as in saas_speed.py. Prints processor seconds of each phase on one core, and the largest

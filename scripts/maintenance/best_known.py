@@ -1,6 +1,6 @@
 """Search a good value of a task whose optimum is not known, and keep it if it is better than the one that is kept.
 
-    python scripts/best_known.py svm_ct757 --evaluations 3000
+    python scripts/maintenance/best_known.py svm_ct757 --evaluations 3000
 
 A modest search, not a proof: random points, or the point that is kept if there is one, then steps from the best so far
 in a random share of the coordinates, longer while they succeed and shorter while they fail.
@@ -70,7 +70,7 @@ def main() -> None:
     if kept is not None and (value <= kept.value if task.maximize else value >= kept.value):
         return
     table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
-    how = f"a search of {options.evaluations} evaluations (scripts/best_known.py)"
+    how = f"a search of {options.evaluations} evaluations (scripts/maintenance/best_known.py)"
     table[options.task] = {"value": value, "how": how, "x": x.tolist()}
     lines = (f'"{name}": {json.dumps(entry)}' for name, entry in sorted(table.items()))
     write_atomically(TABLE, "{\n" + ",\n".join(lines) + "\n}\n")

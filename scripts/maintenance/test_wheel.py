@@ -1,9 +1,9 @@
 """Try the wheel as others get it: built from this checkout, installed into an empty environment, used elsewhere.
 
-    python scripts/test_wheel.py                       the newest versions that pyproject.toml allows, torch as locked
-    python scripts/test_wheel.py --torch newest        everything newest (outside this machine's set-up: a CUDA build)
-    python scripts/test_wheel.py --versions lowest     the lowest versions of the direct requirements
-    python scripts/test_wheel.py --python python3.13   another interpreter
+    test_wheel.py                       the newest versions that pyproject.toml allows, torch as locked
+    test_wheel.py --torch newest        the newest torch as well
+    test_wheel.py --versions lowest     the lowest versions of the direct requirements
+    test_wheel.py --python python3.13   another interpreter
 
 Runs tests/test_smoke.py and the commands of the README, as far as they need no checkout, in a temporary folder.
 """
@@ -20,7 +20,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FILES = ("README.md", "tests/test_smoke.py", "tests/test_readme.py")
 SHOWN = "torch botorch gpytorch nutpie numba numpy scipy pandas pyarrow hydra-core submitit matplotlib scikit-learn"
 _LOWEST = re.compile(r"^Requires-Dist: ([\w.-]+)[^;\n]*?>=([^,;\s]+)[^;\n]*$", re.MULTILINE)

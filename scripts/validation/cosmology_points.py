@@ -1,6 +1,6 @@
 """Random points of the cosmology task: how many CAMB can do, their values, and the time of each.
 
-    python scripts/cosmology_points.py --points 100
+    python scripts/validation/cosmology_points.py --points 100
 
 Nothing is written. The data are looked for as in runs (`scorebo data check sdss_lrg_dr7`).
 """

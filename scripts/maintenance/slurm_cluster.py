@@ -1,9 +1,9 @@
 """A real SLURM cluster of one node, for tests: munge, MariaDB, slurmdbd, slurmctld and slurmd on the loopback device.
 
-    scripts/slurm_cluster.py start DIR      (root; Debian's packages, see PACKAGES) prints what to export
-    scripts/slurm_cluster.py status DIR
-    scripts/slurm_cluster.py stop DIR
-    scripts/slurm_cluster.py packages       prints PACKAGES
+    scripts/maintenance/slurm_cluster.py start DIR      (root; Debian's packages, see PACKAGES) prints what to export
+    scripts/maintenance/slurm_cluster.py status DIR
+    scripts/maintenance/slurm_cluster.py stop DIR
+    scripts/maintenance/slurm_cluster.py packages       prints PACKAGES
 
 Everything lies below DIR, and only the processes noted there are stopped. The accounting database is needed: without
 it SLURM forgets why a job ended. Two partitions: `debug`, the default, which can be pre-empted, and `urgent`, which

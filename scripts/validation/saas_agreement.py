@@ -1,6 +1,6 @@
 """Sparse lengthscales: marginals of the posterior by this project and by BoTorch's SaasFullyBayesianSingleTaskGP.
 
-Run it as `python scripts/saas_agreement.py`. Both see the same data and the same prior: ours is given BoTorch's noise
+`python scripts/validation/saas_agreement.py`. Both see the same data and the same prior: ours is given BoTorch's noise
 floor of 1e-4. For log lengthscales, log outputscale, log noise variance and mean: both means and standard deviations,
 and their differences in standard errors of both together. Ours are four chains, BoTorch's is one, in single precision.
 Prints Markdown.

@@ -1,7 +1,7 @@
 """Optima of 16 x 8 paths beside BoTorch's of the same ones: seconds, evaluations, and how often the maximum is found.
 
-    OMP_NUM_THREADS=1 python scripts/optima_speed.py [--dims 2 6 25] [--features 2048] [--observed 20 100] [--sets 1]
-    OMP_NUM_THREADS=1 python scripts/optima_speed.py --runs results/tour [--features 2048] [--observed 20 100]
+    OMP_NUM_THREADS=1 python scripts/speed/optima_speed.py [--dims 2 6 25] [--features 2048] [--observed 20 100]
+    OMP_NUM_THREADS=1 python scripts/speed/optima_speed.py --runs results/tour [--features 2048] [--observed 20 100]
 
 One Markdown row for each dimension, number of features and number of observations, over a few random models that no
 setting was chosen on; or over the models of stored runs, all of one task, after so many observations. Ours: CPU seconds

@@ -1,7 +1,7 @@
 """What SCoreBO and noisy EI find out about the structure of a task on the way, iteration by iteration.
 
-    python scripts/self_correction.py ackley4_25 --seeds 3 --total 45
-    python scripts/self_correction.py addgp6 --seeds 5 --total 40
+    python scripts/validation/self_correction.py ackley4_25 --seeds 3 --total 45
+    python scripts/validation/self_correction.py addgp6 --seeds 5 --total 40
 
 On `ackley4_25` how far the lengthscales of the inputs that matter are from the others (median log10 ratio); on
 `addgp6` how many true pairs of inputs the sampled partitions split. Runs that are finished are not made again.

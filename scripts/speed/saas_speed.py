@@ -1,6 +1,6 @@
 """Sampling sparse lengthscales (`model=saas`, 128 warm-up draws and 128 more): this project and BoTorch side by side.
 
-Run it as `python scripts/saas_speed.py`. The data are Hartmann-6 with noise in the first six of D dimensions at random
+`python scripts/speed/saas_speed.py`. The data are Hartmann-6 with noise in the first six of D dimensions at random
 points. For each size: the seconds of a fit on one core (processor time, which other processes do not change much;
 BoTorch's with the compilation it repeats for every n), the smallest bulk ESS over the log lengthscales, and that per
 second; ours is the median of several seeds. BoTorch has not finished D = 388 after eight minutes and is left out there

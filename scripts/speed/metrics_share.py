@@ -1,6 +1,6 @@
 """How much of an iteration the metrics take: whole runs by acquisition, sampler, features and `metrics_every`.
 
-    python scripts/metrics_share.py [--benchmark hartmann6] [--total 100] [--acquisitions sal_hr scorebo_hr]
+    python scripts/speed/metrics_share.py [--benchmark hartmann6] [--total 100] [--acquisitions sal_hr scorebo_hr]
         [--samplers nuts sequential] [--every 1 5]
 
 One Markdown row for each, from the phases that every record keeps: the share about n = 20, 50 and 100 observations, and

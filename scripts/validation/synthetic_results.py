@@ -3,8 +3,8 @@
 Every run of the given experiments at a scale gets records whose curves fall, differ by method and wiggle by seed, with
 hyperparameters that settle. At the paper's scale all experiments together are 5,500 runs of 697,000 iterations (5 GB):
 
-    python scripts/synthetic_results.py /tmp/paper_size
-    python scripts/synthetic_results.py /tmp/few al_mll bo_regret --scale smoke
+    python scripts/validation/synthetic_results.py /tmp/paper_size
+    python scripts/validation/synthetic_results.py /tmp/few al_mll bo_regret --scale smoke
 
 Nothing drawn from them says anything about the methods. The folder says so itself, in a README.
 """
@@ -70,7 +70,9 @@ def wanted(experiments: Iterable[str], scale: str) -> list[dict[str, Any]]:
 def make_results(results: Path, configs: Iterable[Mapping[str, Any]]) -> int:
     """Folders of invented runs; those that are there already are left as they are. Returns the number of records."""
     results.mkdir(parents=True, exist_ok=True)
-    (results / "README.md").write_text("Invented records (scripts/synthetic_results.py): no run was computed.\n")
+    (results / "README.md").write_text(
+        "Invented records (scripts/validation/synthetic_results.py): no run was computed.\n"
+    )
     dims = dict(DIMS)
     total = 0
     for config in configs:

@@ -1,4 +1,4 @@
-"""Write the lock files anew: `python scripts/lock.py [--upgrade] [--python 3.11]`; uv has to be installed.
+"""Write the lock files anew: `python scripts/maintenance/lock.py [--upgrade] [--python 3.11]`; uv has to be installed.
 
 `requirements.lock` has every package that `scorebo[dev]` needs, with the hashes of all its files. torch has a file of
 its own, without hashes, because its builds (CPU, CUDA) differ by machine; what only torch needs is left out with it.
@@ -14,13 +14,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LOCK, TORCH = ROOT / "requirements.lock", ROOT / "requirements-torch.lock"
 HEAD = """\
-# Exact versions for Python {python}, with the hashes of their files; written by scripts/lock.py.
+# Exact versions for Python {python}, with the hashes of their files; written by scripts/maintenance/lock.py.
 # Install with `pip install --require-hashes --no-deps -r requirements.lock`, then requirements-torch.lock (Makefile).
 """
-TORCH_HEAD = "# Written by scripts/lock.py. Without hashes: the CPU and CUDA builds of a version are different files.\n"
+TORCH_HEAD = (
+    "# By scripts/maintenance/lock.py. Without hashes: the CPU and CUDA builds of a version are different files.\n"
+)
 # A package with the lines of its hashes.
 _ENTRY = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)(?: \\\n(?: +--hash=\S+(?: \\)?\n)+|\n)", re.MULTILINE)
 _ONLY_TORCH = re.compile(r"torch|triton|nvidia-.*|cuda-.*")

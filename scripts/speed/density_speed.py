@@ -1,6 +1,6 @@
 """Time of the log density of θ with its gradient, beside the same by GPyTorch's kernel and automatic differentiation.
 
-Run it as `python scripts/density_speed.py`; `--model saas` takes another surrogate. Each time is the least of many
+`python scripts/speed/density_speed.py`; `--model saas` takes another surrogate. Each time is the least of many
 short repeats on one core, ours and the peer's in turn, so that a busy machine disturbs both alike. Prints Markdown.
 """
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "licenses.md"
 HEAD = """\
 # Licenses of the dependencies
 
 scorebo is under the [MIT license](../LICENSE). Its wheel contains D3 and Observable Plot under the ISC license; the
 texts are in `scorebo/report/html/vendor/`. It installs the packages below, each under its own license as stated in its
-metadata; written by `scripts/licenses.py` from the locked versions.
+metadata; written by `scripts/maintenance/licenses.py` from the locked versions.
 """
 
 

@@ -1,6 +1,6 @@
 """Does either sampler weigh the modes right? Runs of `sequential_runs.py` on gramacy1 against a grid over all of θ.
 
-    python scripts/sequential_modes.py --first 101 --seeds 60 [--results results/sequential]
+    python scripts/validation/sequential_modes.py --first 101 --seeds 60 [--results results/sequential]
 
 The posterior of that task has a mode of short lengthscales and one of long ones, which comes and goes with the data. It
 has three parameters, so that its mass below a lengthscale is a sum over a grid. For the data of each run at n
