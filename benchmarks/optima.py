@@ -1,6 +1,6 @@
 """Optima of functions drawn at random: searched hard, and searched once.
 
-The optima of the paper's seeds come with the package (`data/<task>_optima.json`, by `scripts/maintenance/task_optima.py`);
+The optima of the paper's seeds come with the package (`data/<task>_optima.json`, `scripts/maintenance/task_optima.py`);
 others are kept in a cache folder, `$SCOREBO_CACHE` or else `~/.cache/scorebo`. A stored optimum is not taken on trust:
 it names its point, and the function must have the stored value there.
 """

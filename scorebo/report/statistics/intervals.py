@@ -1,7 +1,7 @@
 """Mean and interquartile mean of paired differences, with 95 % intervals that hold what they say for few seeds.
 
 Percentile and BCa bootstrap intervals of a mean of five values cover 73-85 % instead of 95 %
-(`scripts/validation/interval_coverage.py`: normal, t, exponential, lognormal values), so the bootstrap is studentized: the
+(`scripts/validation/interval_coverage.py`: normal, t, exponential, lognormal), so the bootstrap is studentized: the
 distribution of (estimate − truth)/(standard error) is resampled, not that of the estimate; it covers 89-95 %. A rare
 second mode that five values do not show is missed by all of them.
 
