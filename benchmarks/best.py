@@ -1,6 +1,6 @@
 """The best values known of tasks whose optimum is not: each with its point, so that it can be seen to be reached.
 
-The table, `data/best_known.json`, is written by `scripts/maintenance/best_known.py`. It holds for the tasks as configured.
+The table, `data/best_known.json`, is written by `scripts/maintenance/best_known.py`, for the tasks as configured.
 """
 
 from __future__ import annotations
