@@ -204,7 +204,8 @@ def test_lost_node(results, expected, bed, cluster):
     until(lambda: "down" in cluster.ask("sinfo", "--noheader", "--format=%T"), 60)
     bed.unlink()
     cluster.start_node()
-    assert len(ended(results, sweep).of("finished")) == 2
+    state = ended(results, sweep)
+    assert len(state.of("finished")) == 2, [(run.state, run.reason) for run in state.runs]
     assert_finished_once(configs, expected)
     assert all(len(sessions(config)) == 2 for config in configs)
 
