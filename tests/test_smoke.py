@@ -30,7 +30,7 @@ def model():
     rng = torch.Generator().manual_seed(0)
     X = torch.rand(12, 2, generator=rng, dtype=torch.float64)
     Y = torch.sin(6.0 * X[:, 0]) + X[:, 1]
-    return scorebo.fit_gp(X, (Y - Y.mean()) / Y.std(), model="bo_lognormal", warmup=64, thinning=2, num_sets=8, seed=1)
+    return scorebo.fit_gp(X, (Y - Y.mean()) / Y.std(), model="bo_lognormal", seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def swept(tmp_path_factory):
 
 
 def test_fits_with_nuts_and_keeps_the_diagnostics(model):
-    assert model.lengthscale.shape == (8, 2)
+    assert model.lengthscale.shape == (16, 2)
     assert model.lengthscale.dtype == torch.float64
     assert model.diagnostics.fallback is None
     # The data are those of a function without noise that changes more along the first input.
