@@ -162,7 +162,7 @@ class Optimizer:
         self._write()
 
     def fail(self, x: Tensor | Sequence[float], reason: str) -> None:
-        """Note that the evaluation at x failed; it is no observation, and `ask` avoids it unless it is told later."""
+        """Record a failed evaluation at x. `ask` avoids this point unless `tell` reports a value for it later."""
         self.failures.append({"x": self._point(x).tolist(), "reason": reason, "after": len(self.values)})
         self._write()
 

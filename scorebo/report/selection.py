@@ -1,4 +1,4 @@
-"""The rows of the runs that a query asks for, of an experiment by the runs' identity, and what to say of them."""
+"""Select the rows of the runs that a query asks for; runs of an experiment are matched by their identity."""
 
 from __future__ import annotations
 
