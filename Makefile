@@ -2,7 +2,7 @@
 # make demo-bo a small comparison of optimisers
 # make test    all tests
 # make speed   this project and BoTorch side by side
-# make speed-bo the same for a whole iteration of optimisation; BoTorch takes about ten minutes
+# make speed-bo the same for a whole iteration of optimization; BoTorch takes about ten minutes
 # make bench   iterations with both samplers, BoTorch and Pyro: a table and a figure in results/bench
 # make figures every figure that the runs in results/ allow, in results/figures
 # make report  one HTML page with all that the runs in results/ show: results/report.html

@@ -1,6 +1,6 @@
 """The six active-learning tasks, after Riis et al., "Bayesian Active Learning with Fully Bayesian GPs" (2022).
 
-Domains as in the paper's table; noise, initial design and budget are in `configs/benchmark/`. All are minimised where a
+Domains as in the paper's table; noise, initial design and budget are in `configs/benchmark/`. All are minimized where a
 direction is needed at all. A minimum that has no closed form was found by search and polished in 40 digits.
 """
 

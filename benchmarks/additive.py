@@ -12,13 +12,13 @@ from typing import Any
 import torch
 
 from scorebo.benchmarks.gp_samples import GPSample
-from scorebo.benchmarks.optima import Optimum, maximise
+from scorebo.benchmarks.optima import Optimum, maximize
 from scorebo.errors import check_integer, check_number
 from scorebo.seeds import generator
 
 
 class AdditiveGPSample(GPSample):
-    """A sum over pairs of inputs of independent draws of a zero-mean squared-exponential GP on [0, 1]²; maximised.
+    """A sum over pairs of inputs of independent draws of a zero-mean squared-exponential GP on [0, 1]²; maximized.
 
     Each pair's function is √(2s/F) Σ_i w_i cos(ω_iᵀx + b_i), with ω_i normal, divided by the lengthscale, b_i uniform
     in [0, 2π] and w_i standard normal. Of the sum's features each pair has F, with frequencies of 0 for other inputs.
@@ -61,11 +61,11 @@ class AdditiveGPSample(GPSample):
         return task
 
     def search(self, seed: int = 0) -> Optimum:
-        """Maximise every pair's function by itself; the values add up."""
+        """Maximize every pair's function by itself; the values add up."""
         x, value = [], 0.0
         for k, pair in enumerate(self.pairs):
             own = slice(k * self.num_features, (k + 1) * self.num_features)
-            found = maximise(self.frequencies[list(pair), own], self.phases[own], self.weights[own], seed=seed)
+            found = maximize(self.frequencies[list(pair), own], self.phases[own], self.weights[own], seed=seed)
             x += found.x
             value += found.value
         return Optimum(x, value)

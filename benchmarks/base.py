@@ -5,7 +5,7 @@ A new task is one class and one YAML file. The class states its box, its directi
     class Sphere(Benchmark):
         bounds = scorebo.Box(lower=(-1.0, -1.0), upper=(1.0, 1.0))  # or D pairs, or two corners
         optimal_value = 0.0                  # leave out where it is not known
-        # maximize = True                    # leave out where the task minimises
+        # maximize = True                    # leave out where the task minimizes
 
         def evaluate_true(self, X):          # n x D in the box, float64 -> n, float64, without noise
             return X.square().sum(-1)

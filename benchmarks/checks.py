@@ -10,7 +10,7 @@ from torch import Tensor
 import scorebo.search.box
 from scorebo.errors import InputError, describe_point
 
-# Scaling from the unit box and back may pass a bound by a few roundings; such points are moved onto it.
+# DataTransform from the unit box and back may pass a bound by a few roundings; such points are moved onto it.
 ROUNDING = 1e-10
 
 

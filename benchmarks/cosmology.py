@@ -1,6 +1,6 @@
 """Cosmological constants: CAMB and the power spectrum of the SDSS luminous red galaxies (DR7).
 
-Kandasamy, Schneider, Póczos. High dimensional Bayesian optimisation and bandits via additive models. ICML 2015.
+Kandasamy, Schneider, Póczos. High dimensional Bayesian optimization and bandits via additive models. ICML 2015.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scorebo.errors import check_integer
 
 
 class Cosmology(OutsideTask):
-    """Minus the log likelihood of 11 constants, to be minimised; a failed or too long computation scores 300.
+    """Minus the log likelihood of 11 constants, to be minimized; a failed or too long computation scores 300.
 
     In order: baryon density Ω_b h², cold dark matter Ω_c h², curvature Ω_k, Hubble constant (km/s/Mpc), temperature of
     the microwave background (K), helium fraction, number of massless neutrinos, scalar amplitude, spectral index, and

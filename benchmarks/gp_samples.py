@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from scorebo.benchmarks.base import Benchmark
-from scorebo.benchmarks.optima import Optimum, maximise, stored_optimum
+from scorebo.benchmarks.optima import Optimum, maximize, stored_optimum
 from scorebo.errors import InputError, check_integer, check_number
 from scorebo.seeds import generator
 
@@ -24,7 +24,7 @@ SLICE = 256
 
 
 class GPSample(Benchmark):
-    """A draw of a zero-mean Matérn-5/2 GP on the unit box by random Fourier features; maximised.
+    """A draw of a zero-mean Matérn-5/2 GP on the unit box by random Fourier features; maximized.
 
     f(x) = √(2s/F) Σ_i w_i cos(ω_iᵀx + b_i), with ω_i from the kernel's spectral density (a t distribution with five
     degrees of freedom, divided by the lengthscales), b_i uniform in [0, 2π] and w_i standard normal.
@@ -94,8 +94,8 @@ class GPSample(Benchmark):
         return stored_optimum(self.definition, self.evaluate_true, self.search)
 
     def search(self, seed: int = 0) -> Optimum:
-        """Maximise this seed's function; the raw points of the search are those of another seed."""
-        return maximise(self.frequencies, self.phases, self.weights, seed=seed)
+        """Maximize this seed's function; the raw points of the search are those of another seed."""
+        return maximize(self.frequencies, self.phases, self.weights, seed=seed)
 
     @property
     def definition(self) -> dict[str, Any]:

@@ -44,8 +44,8 @@ class Optimum:
     value: float
 
 
-def maximise(frequencies: Tensor, phases: Tensor, weights: Tensor, seed: int = 0) -> Optimum:
-    """Maximise Σ_i weights_i cos(frequencies_iᵀx + phases_i) over the unit box; about two seconds at D = 8, F = 2048.
+def maximize(frequencies: Tensor, phases: Tensor, weights: Tensor, seed: int = 0) -> Optimum:
+    """Maximize Σ_i weights_i cos(frequencies_iᵀx + phases_i) over the unit box; about two seconds at D = 8, F = 2048.
 
     Args:
         frequencies: `D x F`.

@@ -1,4 +1,4 @@
-"""Tasks on measured data with a solver behind them; both are minimised. The data: `scorebo data list`."""
+"""Tasks on measured data with a solver behind them; both are minimized. The data: `scorebo data list`."""
 
 from __future__ import annotations
 

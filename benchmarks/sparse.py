@@ -1,4 +1,4 @@
-"""Functions of a few of many inputs: the rest do not matter, and a model has to find that out. All are minimised.
+"""Functions of a few of many inputs: the rest do not matter, and a model has to find that out. All are minimized.
 
 Noise, initial design and budget are in `configs/benchmark/`.
 

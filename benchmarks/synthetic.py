@@ -1,4 +1,4 @@
-"""The six synthetic optimisation tasks; all are minimised.
+"""The six synthetic optimization tasks; all are minimized.
 
 Branin and Hartmann-6 are the functions of the active-learning tasks. Noise, initial design and budget are in
 `configs/benchmark/`. Minima without a closed form were found by search and polished in 50 digits.

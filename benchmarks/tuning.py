@@ -1,4 +1,4 @@
-"""Tuning of deep networks, by surrogates of real trainings; both suites are maximised on the unit box.
+"""Tuning of deep networks, by surrogates of real trainings; both suites are maximized on the unit box.
 
 A point is scaled to hyperparameters as the config says (`scorebo.benchmarks.spaces`): a model sees the logarithm
 of a learning rate, and every integer has the same share of the box; `configuration` returns their own units.

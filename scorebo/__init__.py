@@ -1,4 +1,4 @@
-"""scorebo: self-correcting Bayesian optimisation and Bayesian active learning, reproducibly.
+"""scorebo: self-correcting Bayesian optimization and Bayesian active learning, reproducibly.
 
 Hvarfner, Hellsten, Hutter, Nardi: Self-Correcting Bayesian Optimization through Bayesian Active Learning, NeurIPS 2023.
 """

@@ -37,8 +37,8 @@ def fit_gp(
         X: `n x D`, a tensor, an array or a nested list.
         Y: `n x 1` or `n`.
         model: name of a model config, a config node, or a `Surrogate`.
-        settings: those of `scorebo.inference.fit_gp` (warmup, thinning, num_sets, sampler, seed, …), and settings of
-            the model that differ from its config, e.g. `lengthscale=[0.1, 0.3]` for `model="true"`.
+        settings: those of `scorebo.inference.fit_gp` (warmup, thinning, sampler, …), and settings of the
+            model that differ from its config, e.g. `lengthscale=[0.1, 0.3]` for `model="true"`.
 
     Returns:
         The ensemble, with `diagnostics` of the fit.

@@ -1,6 +1,6 @@
 """A complete comparison in minutes: run, store, draw, and print the numbers.
 
-The runs are those of an experiment with reduced budgets, `demo` (active learning) or `demo_bo` (optimisation); started
+The runs are those of an experiment with reduced budgets, `demo` (active learning) or `demo_bo` (optimization); started
 again, it finishes what is missing.
 """
 
@@ -64,14 +64,14 @@ def run(configs: list[dict]) -> bool:
 
 def report(results: Path, configs: list[dict]) -> None:
     """Draw the figures, write the table, and print the final values and where everything is; of these runs alone."""
-    from scorebo.report import OPTIMISATION_METRICS, draw, format_summary
+    from scorebo.report import OPTIMIZATION_METRICS, draw, format_summary
     from scorebo.store import collect, write_table
 
     figures = configs[0]["experiment"]["figures"]
     table = collect(results)
     table = table[table["run_id"].isin({run_id(config) for config in configs})]
-    optimised = "bo-regret" in figures
-    print(format_summary(table, OPTIMISATION_METRICS) if optimised else format_summary(table))
+    optimized = "bo-regret" in figures
+    print(format_summary(table, OPTIMIZATION_METRICS) if optimized else format_summary(table))
     write_table(table, results / "table.csv")
     paths = [results / f"{figure}.png" for figure in figures]
     for figure, path in zip(figures, paths, strict=True):

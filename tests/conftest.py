@@ -33,7 +33,7 @@ def real_data(monkeypatch):
     return folder
 
 
-def random_ensemble(seed: int, *, n: int = 12, dim: int = 2, num_sets: int = 4, kernel: str = "matern52"):
+def random_ensemble(seed: int, *, n: int = 12, dim: int = 2, num_mcmc_samples: int = 4, kernel: str = "matern52"):
     """An ensemble with hyperparameters spread over a plausible range, on data of its own first set's scale."""
     rng = torch.Generator().manual_seed(seed)
 
@@ -45,26 +45,26 @@ def random_ensemble(seed: int, *, n: int = 12, dim: int = 2, num_sets: int = 4, 
     return FullyBayesianGP(
         X,
         (Y - Y.mean()) / Y.std(),
-        lengthscale=0.1 + uniform(num_sets, dim),
-        outputscale=0.3 + 2.0 * uniform(num_sets),
-        noise=0.01 + 0.2 * uniform(num_sets),
-        mean=uniform(num_sets) - 0.5,
+        lengthscale=0.1 + uniform(num_mcmc_samples, dim),
+        outputscale=0.3 + 2.0 * uniform(num_mcmc_samples),
+        noise=0.01 + 0.2 * uniform(num_mcmc_samples),
+        mean=uniform(num_mcmc_samples) - 0.5,
         kernel=kernel,
     )
 
 
-def additive_ensemble(seed: int, *, n: int = 12, dim: int = 4, num_sets: int = 3) -> FullyBayesianGP:
+def additive_ensemble(seed: int, *, n: int = 12, dim: int = 4, num_mcmc_samples: int = 3) -> FullyBayesianGP:
     """Such an ensemble under a sum over groups of inputs, the sets with one group, two, three …"""
-    plain = random_ensemble(seed, n=n, dim=dim, num_sets=num_sets)
-    partitions = tuple(tuple(1 + d % (1 + m % dim) for d in range(dim)) for m in range(num_sets))
+    plain = random_ensemble(seed, n=n, dim=dim, num_mcmc_samples=num_mcmc_samples)
+    partitions = tuple(tuple(1 + d % (1 + m % dim) for d in range(dim)) for m in range(num_mcmc_samples))
     return _with_kernel(plain, Additive(RBF(), partitions))
 
 
-def warped_ensemble(seed: int, *, n: int = 12, dim: int = 2, num_sets: int = 4) -> FullyBayesianGP:
+def warped_ensemble(seed: int, *, n: int = 12, dim: int = 2, num_mcmc_samples: int = 4) -> FullyBayesianGP:
     """Such an ensemble with warped inputs."""
-    plain = random_ensemble(seed, n=n, dim=dim, num_sets=num_sets)
+    plain = random_ensemble(seed, n=n, dim=dim, num_mcmc_samples=num_mcmc_samples)
     rng = torch.Generator().manual_seed(seed)
-    first, second = (0.3 * torch.randn(2, num_sets, dim, generator=rng, dtype=torch.float64)).exp()
+    first, second = (0.3 * torch.randn(2, num_mcmc_samples, dim, generator=rng, dtype=torch.float64)).exp()
     return _with_kernel(plain, Warped(Matern52(), first, second))
 
 

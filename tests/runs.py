@@ -10,15 +10,20 @@ from scorebo.config import as_dict, compose
 TINY = [
     "mcmc.warmup=10",
     "mcmc.thinning=1",
-    "mcmc.num_sets=3",
-    "optimizer.raw_samples=32",
-    "optimizer.restarts=2",
-    "optimizer.maxiter=10",
+    "mcmc.num_mcmc_samples=3",
+    "acquisition_optimizer.raw_samples=32",
+    "acquisition_optimizer.num_restarts=2",
+    "acquisition_optimizer.maxiter=10",
 ]
 
 
 # The sequential sampler with both of its ways to a fit in a few iterations.
-EVERY_THIRD_FIT_COLD = ("mcmc=sequential", "mcmc.refresh_every=3", "mcmc.refresh_fraction=null", "mcmc.num_sets=8")
+EVERY_THIRD_FIT_COLD = (
+    "mcmc=sequential",
+    "mcmc.refresh_every=3",
+    "mcmc.refresh_fraction=null",
+    "mcmc.num_mcmc_samples=8",
+)
 
 
 def tiny_overrides(results: Path, benchmark: str = "gramacy1", acquisition: str = "sal_hr", *more: str) -> list[str]:
@@ -41,7 +46,9 @@ def tiny_config(results: Path, benchmark: str = "gramacy1", acquisition: str = "
 
 def without_timings(record: dict[str, Any]) -> dict[str, Any]:
     """A record without what may differ between two executions, seconds, and without the store's envelope."""
-    kept = {key: value for key, value in record.items() if key not in ("seconds", "cpu_seconds", "checksum", "run")}
+    kept = {
+        key: value for key, value in record.items() if key not in ("wall_seconds", "cpu_seconds", "checksum", "run")
+    }
     if kept.get("mcmc"):
-        kept["mcmc"] = {key: value for key, value in kept["mcmc"].items() if key != "seconds"}
+        kept["mcmc"] = {key: value for key, value in kept["mcmc"].items() if key != "wall_seconds"}
     return kept

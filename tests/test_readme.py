@@ -21,8 +21,8 @@ from scorebo.config.sweep import sweep_configs
 ROOT = Path(__file__).parents[1]
 # What the long commands are given so that they take seconds: the commands themselves stay as the README has them.
 ARGUMENTS = {
-    "make demo": "benchmark.total=4 mcmc.warmup=8 mcmc.thinning=1 mcmc.num_sets=3 optimizer.raw_samples=32",
-    "make demo-bo": "benchmark.total=5 mcmc.warmup=8 mcmc.thinning=1 mcmc.num_sets=3 mcmc.num_features=64",
+    "make demo": "benchmark.total=4 mcmc.warmup=8 mcmc.thinning=1 mcmc.num_mcmc_samples=3",
+    "make demo-bo": "benchmark.total=5 mcmc.warmup=8 mcmc.thinning=1 mcmc.num_mcmc_samples=3 mcmc.num_features=64",
     "make test": "tests/test_seeds.py -p no:cacheprovider",
     "make figures": "sal-example",
     "make bench": "--sizes 8 --warmup 32 --sets 2 --optima 1 --raw-samples 32 --restarts 2 --repeats 1",

@@ -12,7 +12,13 @@ import torch
 import scorebo
 from scorebo.acquisition import SAL, maximize
 
-TINY = ["mcmc.warmup=10", "mcmc.thinning=1", "mcmc.num_sets=3", "mcmc.num_features=64", "optimizer.raw_samples=32"]
+TINY = [
+    "mcmc.warmup=10",
+    "mcmc.thinning=1",
+    "mcmc.num_mcmc_samples=3",
+    "mcmc.num_features=64",
+    "acquisition_optimizer.raw_samples=32",
+]
 BOX = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
 
 

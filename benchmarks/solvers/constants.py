@@ -1,4 +1,4 @@
-"""The cosmological constants as a function to minimise: minus the log likelihood of the SDSS galaxies."""
+"""The cosmological constants as a function to minimize: minus the log likelihood of the SDSS galaxies."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Fold:
         y: `n`, its outputs.
         gram: XᵀX, `p x p`.
         correlation: Xᵀy, `p`.
-        unpenalised: the solution without a penalty, `p`.
+        unpenalized: the solution without a penalty, `p`.
         held_out: inputs and outputs of the other part.
     """
 
@@ -38,20 +38,20 @@ class Fold:
     y: Array
     gram: Array
     correlation: Array
-    unpenalised: Array
+    unpenalized: Array
     held_out: tuple[Array, Array]
 
     def error(self, penalties: Array) -> float:
         """Held-out mean squared error of argmin_w ‖y − Xw‖²/2n + Σ α_j |w_j|.
 
         With v_j = α_j w_j and the columns divided by α_j it is a Lasso with penalty 1, which scikit-learn solves. The
-        descent starts at 0 or at the unpenalised solution, whichever is better: weak penalties take long from 0.
+        descent starts at 0 or at the unpenalized solution, whichever is better: weak penalties take long from 0.
         """
         from sklearn.linear_model import enet_path  # here, and not where the parent process would load it too
 
         gram = self.gram / np.outer(penalties, penalties)
         correlation = self.correlation / penalties
-        start = self.unpenalised * penalties
+        start = self.unpenalized * penalties
         loss = (0.5 * start @ gram @ start - start @ correlation) / len(self.y) + np.abs(start).sum()
         _, path, _ = enet_path(
             self.X / penalties,
@@ -91,8 +91,8 @@ def dna(file: str, rows: int = ROWS, features: int = FEATURES) -> Callable[[Arra
 
 def _fold(X: Array, y: Array, train: Array, test: Array) -> Fold:
     inputs, outputs = np.asfortranarray(X[train]), y[train]
-    unpenalised = np.linalg.lstsq(inputs, outputs, rcond=None)[0]
-    return Fold(inputs, outputs, inputs.T @ inputs, inputs.T @ outputs, unpenalised, (X[test], y[test]))
+    unpenalized = np.linalg.lstsq(inputs, outputs, rcond=None)[0]
+    return Fold(inputs, outputs, inputs.T @ inputs, inputs.T @ outputs, unpenalized, (X[test], y[test]))
 
 
 def _read(file: str, rows: int, features: int) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Elementary functions in arithmetic that the compiler vectorises; calls of the mathematical library it does not.
+"""Elementary functions in arithmetic that the compiler vectorizes; calls of the mathematical library it does not.
 
 A loop that uses them must not be compiled with reassociation, which would fold the two-part constant in `exp`.
 """

@@ -1,4 +1,4 @@
-"""What to query: distances, acquisition functions, their maximiser, and the strategies the loop uses."""
+"""What to query: distances, acquisition functions, their maximizer, and the strategies the loop uses."""
 
 from scorebo.acquisition.baselines import BALD, BALM, BQBC, QBMGP
 from scorebo.acquisition.entropy_search import JES, MES

@@ -1,6 +1,6 @@
 """Log densities of normals and of mixtures of them, and their affinity, compiled, with their gradients.
 
-Each function works through b points one after the other; the loops over samples or components inside are vectorised.
+Each function works through b points one after the other; the loops over samples or components inside are vectorized.
 Normals are given by their means and precisions (1/variance), `b x C` or `b x M`. A *gradient* takes what the output is
 weighted with and returns the derivatives of the weighted sum.
 """
@@ -32,9 +32,9 @@ def log_prob(mean, precision, y):  # type: ignore[no-untyped-def]
             top[:] = -np.inf
             total[:] = 0.0
             for k in range(size):
-                centre, scale, offset = mean[row, k], 0.5 * precision[row, k], 0.5 * np.log(precision[row, k])
+                center, scale, offset = mean[row, k], 0.5 * precision[row, k], 0.5 * np.log(precision[row, k])
                 for i in range(block.shape[0]):
-                    distance = block[i] - centre
+                    distance = block[i] - center
                     exponent[k, i] = offset - scale * distance * distance
                     top[i] = exponent[k, i] if exponent[k, i] > top[i] else top[i]
             for k in range(size):
@@ -92,31 +92,31 @@ def affinity_deficits_gradient(mean, precision, y, log_density, weight):  # type
 
 
 @numba.njit(inline="always")
-def responsibilities(centre, precision, size, y, log_density, weight, share):  # type: ignore[no-untyped-def]
+def responsibilities(center, precision, size, y, log_density, weight, share):  # type: ignore[no-untyped-def]
     """A component's share of the mixture's density at y, times `weight`, into `share`."""
     scale, offset = 0.5 * precision, 0.5 * np.log(precision) - HALF_LOG_2PI - np.log(size)
     for i in range(y.shape[0]):
-        distance = y[i] - centre
+        distance = y[i] - center
         share[i] = weight[i] * exp(min(max((offset - scale * distance * distance) - log_density[i], -LARGEST), 0.0))
 
 
 @numba.njit(inline="always")
-def _root_ratios(centre, precision, y, log_density, ratio):  # type: ignore[no-untyped-def]
+def _root_ratios(center, precision, y, log_density, ratio):  # type: ignore[no-untyped-def]
     """√(q(y)/p(y)) of one normal q into `ratio`."""
     scale, offset = 0.25 * precision, 0.25 * np.log(precision) - 0.5 * HALF_LOG_2PI
     for i in range(y.shape[0]):
-        distance = y[i] - centre
+        distance = y[i] - center
         exponent = (offset - scale * distance * distance) - 0.5 * log_density[i]
         ratio[i] = exp(min(max(exponent, -LARGEST), LARGEST))
 
 
-# Sums are reassociated to be vectorised, which the loops with `exp` must not be.
+# Sums are reassociated to be vectorized, which the loops with `exp` must not be.
 @njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
-def pull(share, y, centre, precision, by_y):  # type: ignore[no-untyped-def]
+def pull(share, y, center, precision, by_y):  # type: ignore[no-untyped-def]
     """Derivatives of Σ share·log q(y) by the mean and variance of the normal q; those by y are added to `by_y`."""
     first, second = 0.0, 0.0
     for i in range(y.shape[0]):
-        deviation = precision * (y[i] - centre)
+        deviation = precision * (y[i] - center)
         pulled = share[i] * deviation
         by_y[i] -= pulled
         first += pulled

@@ -31,11 +31,11 @@ def quantiles(mean, precision, score):  # type: ignore[no-untyped-def]
     tail, density, bend = np.empty(size), np.empty(size), np.empty(size)
     for row in range(rows):
         inverse_std = np.sqrt(precision[row])
-        centre = np.mean(mean[row])
-        spread = np.sqrt(np.mean(1.0 / precision[row] + (mean[row] - centre) ** 2))
+        center = np.mean(mean[row])
+        spread = np.sqrt(np.mean(1.0 / precision[row] + (mean[row] - center) ** 2))
         for direction in (-1, 1):
             i = median if direction == 1 else median - 1
-            y, slope, curvature, last = centre, spread, 0.0, 0.0
+            y, slope, curvature, last = center, spread, 0.0, 0.0
             while 0 <= i < score.shape[0]:
                 step = score[i] - last
                 y += step * (slope + 0.5 * step * curvature)
@@ -107,7 +107,7 @@ def _solve(mean, inverse_std, score, y, low, high, tail, density, bend):  # type
     return y, first, -(score * height + slope * first * first) / p
 
 
-# Reassociated to be vectorised, which the loop with `exp` must not be.
+# Reassociated to be vectorized, which the loop with `exp` must not be.
 @njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def _sums(tail, density, bend):  # type: ignore[no-untyped-def]
     first, second, third = 0.0, 0.0, 0.0

@@ -140,7 +140,7 @@ def build_acquisition(
     return target(model, **options, **{key: given[key] for key in asked & given.keys()})
 
 
-def rank_of_sets(model: Model) -> Tensor:
+def rank_of_samples(model: Model) -> Tensor:
     """Place of each set when the sets are sorted by their hyperparameters. `M`."""
     keys = torch.cat([model.lengthscale, torch.stack([model.outputscale, model.noise, model.mean], dim=-1)], dim=-1)
     order = sorted(range(len(keys)), key=lambda m: keys[m].tolist())

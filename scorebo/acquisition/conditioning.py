@@ -1,4 +1,4 @@
-"""Sampled optima ★, and each set's posterior conditioned on its own: closed forms of rank one, nothing is factorised.
+"""Sampled optima ★, and each set's posterior conditioned on its own: closed forms of rank one, nothing is factorized.
 
 With c(x) the posterior covariance of f(x) and f(x*), and μ*, v* the posterior moments of f(x*),
 
@@ -16,7 +16,7 @@ from torch import Tensor
 from scorebo.acquisition.skew_normal import SkewNormals
 from scorebo.errors import InputError, check_tensor
 
-# Variance with which the optimum is "observed", on the standardised scale, as in the paper's code.
+# Variance with which the optimum is "observed", on the standardized scale, as in the paper's code.
 JITTER = 1e-6
 # The least variance left, relative to the prior one: rounding may push it below 0.
 LEAST_VARIANCE = 1e-14
@@ -51,20 +51,20 @@ class Optima:
 
     def __init__(self, model: Model, inputs: Tensor | None, outputs: Tensor | None = None) -> None:
         self.model = model
-        self.inputs = check_optima("optimal_inputs", inputs, model.num_sets, model.dim)
+        self.inputs = check_optima("optimal_inputs", inputs, model.num_mcmc_samples, model.dim)
         self.outputs = None
         if outputs is not None:
-            self.outputs = check_optima("optimal_outputs", outputs, model.num_sets, 1)
+            self.outputs = check_optima("optimal_outputs", outputs, model.num_mcmc_samples, 1)
             if len(self.outputs) != len(self.inputs):
                 raise InputError(
                     f"optimal_inputs holds {len(self.inputs)} optima for each set, optimal_outputs {len(self.outputs)}."
                 )
-        count, num_sets = self.inputs.shape[:2]
+        count, num_mcmc_samples = self.inputs.shape[:2]
         with torch.no_grad():
             mean, whitened = model.whiten(self.inputs.reshape(-1, model.dim))
         # Every set was evaluated at all optima; each keeps what is its own.
-        self.mean = mean.reshape(num_sets, count, num_sets).diagonal(dim1=0, dim2=2).unsqueeze(-1)
-        own = whitened.reshape(num_sets, -1, count, num_sets).diagonal(dim1=0, dim2=3)
+        self.mean = mean.reshape(num_mcmc_samples, count, num_mcmc_samples).diagonal(dim1=0, dim2=2).unsqueeze(-1)
+        own = whitened.reshape(num_mcmc_samples, -1, count, num_mcmc_samples).diagonal(dim1=0, dim2=3)
         self.whitened = own.permute(2, 1, 0).contiguous()  # M x N x n
         variance = model.prior_variance - self.whitened.square().sum(dim=-1).mT
         self.variance = torch.maximum(variance, LEAST_VARIANCE * model.prior_variance).unsqueeze(-1)
@@ -112,18 +112,18 @@ def below_optimum(prediction: Prediction, mean: Tensor, variance: Tensor, noise:
     return SkewNormals(prediction.mean.expand_as(shift), shift, rest + noise, (mean - prediction.mean) / std)
 
 
-def check_optima(name: str, values: Tensor | None, num_sets: int, size: int) -> Tensor:
+def check_optima(name: str, values: Tensor | None, num_mcmc_samples: int, size: int) -> Tensor:
     """`values` in float64 if it is finite and `N x M x size` with N ≥ 1."""
     if values is None:
         raise InputError(
             f"{name} is needed: optima of functions drawn from the posterior. The class method from_model draws them "
             "and builds the acquisition, e.g. SCoreBO.from_model(model, bounds)."
         )
-    tensor = check_tensor(name, values, f"a tensor N x {num_sets} x {size}").clone()
-    if tensor.ndim != 3 or len(tensor) == 0 or tensor.shape[1:] != (num_sets, size):
+    tensor = check_tensor(name, values, f"a tensor N x {num_mcmc_samples} x {size}").clone()
+    if tensor.ndim != 3 or len(tensor) == 0 or tensor.shape[1:] != (num_mcmc_samples, size):
         raise InputError(
-            f"{name} must be N x {num_sets} x {size}: N ≥ 1 optima for each of the model's {num_sets} sets, "
-            f"got shape {tuple(tensor.shape)}."
+            f"{name} must be N x {num_mcmc_samples} x {size}: N ≥ 1 optima for each of the model's "
+            f"{num_mcmc_samples} hyperparameter samples, got shape {tuple(tensor.shape)}."
         )
     if not bool(tensor.isfinite().all()):
         raise InputError(f"{name} holds values that are not finite.")

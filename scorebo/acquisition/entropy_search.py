@@ -9,7 +9,7 @@ with the moments of f conditioned on the optimum (JES) or not (MES).
 Hvarfner, Hutter, Nardi. Joint entropy search for maximally-informed Bayesian optimization. NeurIPS 2022.
 Tu, Gandy, Kantas, Shafei. Joint entropy search for multi-objective Bayesian optimization. NeurIPS 2022.
 Wang, Jegelka. Max-value entropy search for efficient Bayesian optimization. ICML 2017.
-Moss, Leslie, Gonzalez, Rayson. GIBBON: General-purpose information-based Bayesian optimisation. JMLR 2021.
+Moss, Leslie, Gonzalez, Rayson. GIBBON: General-purpose information-based Bayesian optimization. JMLR 2021.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class MES(OptimaAcquisition):
 
     def __init__(self, model: Model, max_values: Tensor | None = None) -> None:
         super().__init__(model)
-        self.max_values = check_optima("max_values", max_values, self.model.num_sets, 1)
+        self.max_values = check_optima("max_values", max_values, self.model.num_mcmc_samples, 1)
 
     def evaluate(self, points: Tensor) -> Tensor:
         mean, variance = (moment.mT for moment in self.model.marginals(points))
@@ -54,7 +54,7 @@ class JES(OptimaAcquisition):
     ) -> None:
         super().__init__(model)
         self.optima = Optima(self.model, optimal_inputs, optimal_outputs)
-        self.max_values = check_optima("optimal_outputs", optimal_outputs, self.model.num_sets, 1)
+        self.max_values = check_optima("optimal_outputs", optimal_outputs, self.model.num_mcmc_samples, 1)
 
     def evaluate(self, points: Tensor) -> Tensor:
         prediction = self.optima.predict(points)

@@ -1,4 +1,4 @@
-"""Maximisation of an acquisition function over a box: cover the hills with raw points, then climb the best of them."""
+"""Maximization of an acquisition function over a box: cover the hills with raw points, then climb the best of them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def maximize(
     acqf: AcquisitionFunction,
     bounds: Bounds,
     raw_samples: int = 1024,
-    restarts: int = 20,
+    num_restarts: int = 20,
     maxiter: int = 100,
     seed: int = 0,
     around: Tensor | None = None,
-    around_std: float = 0.1,
+    sample_around_best_sigma: float = 0.1,
 ) -> tuple[Tensor, Tensor]:
-    """Maximise an acquisition function of one point over a box.
+    """Maximize an acquisition function of one point over a box.
 
     Args:
         acqf: any differentiable BoTorch acquisition function, `b x 1 x D` -> `b`; a point where it is not finite is
@@ -37,11 +37,11 @@ def maximize(
             it has `with_gradient`, `b x D` -> values `b` and gradients `b x D`, autograd is not used.
         bounds: a `2 x D` tensor, lower and upper corner; or `scorebo.Box`, or D pairs (lower, upper).
         raw_samples: points that cover the box, at which the search begins.
-        restarts: climbs at the least, from the most promising raw points; more in many dimensions.
+        num_restarts: climbs at the least, from the most promising raw points; more in many dimensions.
         maxiter: most steps of a climb.
         seed: the result is a function of it; the global random state is neither used nor changed.
         around: `D` or `1 x D`, a point near which there are more raw points.
-        around_std: their standard deviation, as a fraction of the box.
+        sample_around_best_sigma: their standard deviation, as a fraction of the box.
 
     Returns:
         The best point found, `1 x D`, and its value, a scalar; never below the best raw point, or the raw point that
@@ -50,10 +50,10 @@ def maximize(
     if not isinstance(acqf, AcquisitionFunction):
         raise InputError(f"acqf must be an acquisition function of a model, e.g. SAL(model), got {acqf!r}.")
     box = check_bounds(bounds, getattr(getattr(acqf, "model", None), "dim", None))
-    for name, number in (("raw_samples", raw_samples), ("restarts", restarts), ("maxiter", maxiter)):
+    for name, number in (("raw_samples", raw_samples), ("num_restarts", num_restarts), ("maxiter", maxiter)):
         check_integer(name, number, 1)
     check_integer("seed", seed, 0)
-    check_number("around_std", around_std, 0.0)
+    check_number("sample_around_best_sigma", sample_around_best_sigma, 0.0)
     lower, width, dim = box[0], box[1] - box[0], box.shape[1]
 
     def in_box(x: Tensor) -> Tensor:
@@ -81,12 +81,14 @@ def maximize(
         return value.detach().numpy(), (gradient * width).numpy()
 
     # Each kind of raw points has its own share of the starts, so that none crowds out another.
-    num_starts = round(restarts * min(max(dim / 2.0, 1.0), MOST_STARTS_PER_RESTART))
+    num_starts = round(num_restarts * min(max(dim / 2.0, 1.0), MOST_STARTS_PER_RESTART))
     groups = [(covering_points(dim, raw_samples, seed), num_starts)]
-    centre = None if around is None else (_check_around(around, box) - lower) / width
-    if centre is not None and dim > 1:  # In one dimension the grid is dense enough everywhere.
-        groups.append((points_around(centre, -(-raw_samples // 16), around_std, seed), -(-restarts // 8)))
-    groups.append((nudged((_observed(acqf, box) - lower) / width, seed), -(-restarts // 4)))
+    center = None if around is None else (_check_around(around, box) - lower) / width
+    if center is not None and dim > 1:  # In one dimension the grid is dense enough everywhere.
+        groups.append(
+            (points_around(center, -(-raw_samples // 16), sample_around_best_sigma, seed), -(-num_restarts // 8))
+        )
+    groups.append((nudged((_observed(acqf, box) - lower) / width, seed), -(-num_restarts // 4)))
 
     with torch.no_grad():
         spacing = raw_samples ** (-1.0 / dim)

@@ -24,13 +24,13 @@ class Normals:
     mean: Tensor
     variance: Tensor
 
-    def standardise(self, y: Tensor) -> Tensor:
+    def standardize(self, y: Tensor) -> Tensor:
         """(y − μ)/σ of y `b x (C or 1) x L`. `b x C x L`."""
         return (y - self.mean.unsqueeze(-1)) * self.variance.rsqrt().unsqueeze(-1)
 
     def log_prob(self, y: Tensor) -> Tensor:
         """Log density of each normal at y `b x (C or 1) x L`. `b x C x L`."""
-        return -0.5 * self.standardise(y).square() - (0.5 * self.variance.log() + HALF_LOG_2PI).unsqueeze(-1)
+        return -0.5 * self.standardize(y).square() - (0.5 * self.variance.log() + HALF_LOG_2PI).unsqueeze(-1)
 
     def quantile(self, u: Tensor) -> Tensor:
         """Quantiles of each normal at the levels u `L`. `b x C x L`."""

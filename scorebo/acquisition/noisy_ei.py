@@ -31,8 +31,8 @@ FAT_TAIL = 0.1
 class NoisyExpectedImprovement(PointAcquisition):
     """BoTorch's qLogNoisyExpectedImprovement (or qNoisyExpectedImprovement) of one point: same samples, same values.
 
-    BoTorch draws f at the baseline and f(x) from their joint posterior, factorised anew for every x. Here the baseline
-    is factorised and drawn once, LLᵀ its covariance and z the standard normal numbers behind a sample, and
+    BoTorch draws f at the baseline and f(x) from their joint posterior, factorized anew for every x. Here the baseline
+    is factorized and drawn once, LLᵀ its covariance and z the standard normal numbers behind a sample, and
 
         f(x) = μ(x) + aᵀz + √(v(x) − aᵀa)·z₊        a = L⁻¹ cov(f at the baseline, f(x))
 
@@ -40,7 +40,7 @@ class NoisyExpectedImprovement(PointAcquisition):
 
     Args:
         model: the ensemble.
-        log: the logarithm, numerically better and with the same maximiser; averaged over the sets as EI.
+        log: the logarithm, numerically better and with the same maximizer; averaged over the sets as EI.
         num_samples: quasi-Monte Carlo samples S.
         seed: of the samples; the result is a function of it.
 

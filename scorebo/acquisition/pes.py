@@ -25,7 +25,7 @@ from scorebo.errors import InputError
 
 
 class PES(OptimaAcquisition):
-    """½ log V[y] − mean_n ½ log V[y | x*_n is the maximiser], averaged over the sets.
+    """½ log V[y] − mean_n ½ log V[y | x*_n is the maximizer], averaged over the sets.
 
     The constraints at the n observed inputs are approximated by expectation propagation, once for each optimum; the one
     at x is then imposed on the joint normal of f(x) and f(x*), whose moments given f(x) ≤ f(x*) are exact.
@@ -33,36 +33,36 @@ class PES(OptimaAcquisition):
     Args:
         model: the ensemble of M sets.
         optimal_inputs: `N x M x D`, maximisers of functions drawn from each set's posterior.
-        observed: whether f(x*) ≥ f at the observed inputs is imposed.
+        condition_on_observed: whether f(x*) ≥ f at the observed inputs is imposed.
 
     Attributes:
         num_fallbacks: optima, of N·M, for which expectation propagation did not converge; for these only f(x) ≤ f(x*)
             is imposed.
     """
 
-    def __init__(self, model: Model, optimal_inputs: Tensor | None = None, observed: bool = True) -> None:
-        self.check_options(observed)
+    def __init__(self, model: Model, optimal_inputs: Tensor | None = None, condition_on_observed: bool = True) -> None:
+        self.check_options(condition_on_observed)
         super().__init__(model)
         self.optima = Optima(self.model, optimal_inputs)
-        self.observed = observed
+        self.condition_on_observed = condition_on_observed
         self.num_fallbacks = 0
         self.mean, self.variance = self.optima.mean, self.optima.variance
-        if observed:
+        if condition_on_observed:
             with torch.no_grad():
                 self._impose()
 
     @staticmethod
-    def check_options(observed: bool = True) -> None:
+    def check_options(condition_on_observed: bool = True) -> None:
         """Refuse options that cannot be used, before there is a model."""
-        if not isinstance(observed, bool):
-            raise InputError(f"observed must be true or false, got {observed!r}.")
+        if not isinstance(condition_on_observed, bool):
+            raise InputError(f"condition_on_observed must be true or false, got {condition_on_observed!r}.")
 
     def evaluate(self, points: Tensor) -> Tensor:
         noise = self.model.noise_variance[:, None]
         mean, whitened = self.model.whiten(points)
         prediction = self.optima.predict(points, mean, whitened)
         before = prediction.variance + noise
-        if self.observed:
+        if self.condition_on_observed:
             prediction = self._constrain(prediction, whitened)
         _, after = below_optimum(prediction, self.mean, self.variance, noise).moments()
         return 0.5 * (before / after).log().mean(dim=(0, 1))
@@ -74,7 +74,7 @@ class PES(OptimaAcquisition):
         f(x) is c(x) − σ_ε²L⁻ᵀw(x).
         """
         model, optima = self.model, self.optima
-        count, num_sets = optima.inputs.shape[:2]
+        count, num_mcmc_samples = optima.inputs.shape[:2]
         noise = model.noise_variance[:, None, None]
         mean, whitened = model.whiten(model.train_X)
         # σ_ε²L⁻ᵀ, by which whitened cross-covariances become covariances with f(X).
@@ -93,8 +93,8 @@ class PES(OptimaAcquisition):
 
         root = whitened_sites(spread, sites.precision)
         force = (sites.shift - sites.precision * gap).unsqueeze(-1)
-        pull = (force - root.mT @ (root @ (spread @ force))).unflatten(0, (count, num_sets))
-        root = root.unflatten(0, (count, num_sets))
+        pull = (force - root.mT @ (root @ (spread @ force))).unflatten(0, (count, num_mcmc_samples))
+        root = root.unflatten(0, (count, num_mcmc_samples))
         # U·cov(δ, f(x)) = c(x)·U1 − U(σ_ε²L⁻ᵀ)w(x), and the same for the shift of the mean.
         self._ones = root.sum(dim=-1, keepdim=True)
         self._root = root @ lift

@@ -9,7 +9,7 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
-from scorebo.acquisition.base import PredictiveAcquisition, rank_of_sets
+from scorebo.acquisition.base import PredictiveAcquisition, rank_of_samples
 from scorebo.acquisition.distances import DISTANCES, Distance, moment_match
 from scorebo.acquisition.mixture import Mixture, Normals
 from scorebo.acquisition.monte_carlo import ESTIMATORS, screening_levels, sobol_levels
@@ -49,10 +49,10 @@ class SAL(PredictiveAcquisition):
         self.estimator = estimator
         levels = torch.empty(0, dtype=torch.float64)
         if estimator == "monte_carlo":
-            levels = sobol_levels(str(distance), num_samples, self.model.num_sets, seed)
+            levels = sobol_levels(str(distance), num_samples, self.model.num_mcmc_samples, seed)
             if distance == "hellinger":
                 # Levels go with a set, not with its place: the order of the sets does not matter.
-                levels = levels[rank_of_sets(self.model)]
+                levels = levels[rank_of_samples(self.model)]
         self.register_buffer("levels", levels)
 
     @staticmethod
@@ -84,12 +84,14 @@ class SAL(PredictiveAcquisition):
         if self.estimator == "moment_matching":
             distance = self.distance if callable(self.distance) else DISTANCES[self.distance]
             return distance(mean, variance, *moment_match(mean, variance))
-        batch_shape, num_sets = mean.shape[:-1], mean.shape[-1]
-        rows = max(1, MAX_ELEMENTS // (num_sets * levels.shape[-1]))
+        batch_shape, num_mcmc_samples = mean.shape[:-1], mean.shape[-1]
+        rows = max(1, MAX_ELEMENTS // (num_mcmc_samples * levels.shape[-1]))
         estimates = []
         for part in zip(
-            mean.reshape(-1, num_sets).split(rows), variance.reshape(-1, num_sets).split(rows), strict=True
+            mean.reshape(-1, num_mcmc_samples).split(rows),
+            variance.reshape(-1, num_mcmc_samples).split(rows),
+            strict=True,
         ):
             conditionals = Normals(*part)
             estimates.append(ESTIMATORS[str(self.distance)](conditionals, Mixture(conditionals), levels))
-        return torch.cat(estimates).reshape(*batch_shape, num_sets)
+        return torch.cat(estimates).reshape(*batch_shape, num_mcmc_samples)

@@ -1,4 +1,4 @@
-"""Self-correcting Bayesian optimisation: query where the sets, each told its own optimum, disagree with their mixture.
+"""Self-correcting Bayesian optimization: query where the sets, each told its own optimum, disagree with their mixture.
 
 Hvarfner, Hellsten, Hutter, Nardi. Self-Correcting Bayesian Optimization through Bayesian Active Learning. NeurIPS 2023.
 """
@@ -9,7 +9,7 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
-from scorebo.acquisition.base import OptimaAcquisition, rank_of_sets
+from scorebo.acquisition.base import OptimaAcquisition, rank_of_samples
 from scorebo.acquisition.conditioning import Optima, Prediction, below_optimum, check_optima
 from scorebo.acquisition.distances import DISTANCES, moment_match
 from scorebo.acquisition.mixture import Mixture, Normals
@@ -76,13 +76,13 @@ class SCoreBO(OptimaAcquisition):
             outputs = optimal_outputs if condition_on == "joint" else None
             self.optima = Optima(self.model, optimal_inputs, outputs)
         if condition_on != "location":
-            self.max_values = check_optima("optimal_outputs", optimal_outputs, self.model.num_sets, 1)
+            self.max_values = check_optima("optimal_outputs", optimal_outputs, self.model.num_mcmc_samples, 1)
         levels = torch.empty(0, dtype=torch.float64)
         if estimator == "monte_carlo":
-            levels = sobol_levels(distance, num_samples, self.model.num_sets, seed)
+            levels = sobol_levels(distance, num_samples, self.model.num_mcmc_samples, seed)
             if distance == "hellinger":
                 # Levels go with a set, not with its place: the order of the sets does not matter.
-                levels = levels[rank_of_sets(self.model)]
+                levels = levels[rank_of_samples(self.model)]
         self.register_buffer("levels", levels)
 
     @staticmethod

@@ -1,6 +1,6 @@
 """How the next query is found: the one thing the loop knows of acquisition.
 
-A strategy looks at a `Context` and returns a `Proposal`. Most maximise an acquisition function; the references need
+A strategy looks at a `Context` and returns a `Proposal`. Most maximize an acquisition function; the references need
 no model at all.
 """
 
@@ -86,9 +86,9 @@ class Strategy(ABC):
 
 @dataclass(frozen=True)
 class Maximize(Strategy):
-    """Maximise the acquisition function that `factory(context)` builds; `options` are those of `maximize`.
+    """Maximize the acquisition function that `factory(context)` builds; `options` are those of `maximize`.
 
-    With probability `exploit_probability` the maximiser of the mixture's mean is queried instead.
+    With probability `exploit_probability` the maximizer of the mixture's mean is queried instead.
     """
 
     factory: Callable[[Context], AcquisitionFunction]
@@ -100,7 +100,7 @@ class Maximize(Strategy):
         coin = generator(context.task, context.seed, "exploit", context.iteration).random()
         exploit = coin < self.exploit_probability
         with warnings.catch_warnings(record=True) as caught:
-            # Some acquisitions factorise posterior covariances; a jitter they had to add is counted, not printed.
+            # Some acquisitions factorize posterior covariances; a jitter they had to add is counted, not printed.
             warnings.simplefilter("always", NumericalWarning)
             acquisition = MixtureMean(model) if exploit else self.factory(context)
             x, value = maximize(
@@ -144,7 +144,7 @@ class Random(Strategy):
 
 @dataclass(frozen=True)
 class Thompson(Strategy):
-    """Reference: the maximiser of one function drawn from the posterior of one set, drawn too."""
+    """Reference: the maximizer of one function drawn from the posterior of one set, drawn too."""
 
     def propose(self, context: Context) -> Proposal:
         inputs, _ = context.sample_optima(num_optima=1)
@@ -205,7 +205,7 @@ def build_strategy(node: Mapping[str, Any], optimizer: Mapping[str, Any] | None 
     # An acquisition that can tell unusable options without a model says so before anything has run.
     getattr(target, "check_options", lambda **_: None)(**options)
     settings = _plain(optimizer or {})
-    _check_names("optimizer", maximize, settings, given=("acqf", "bounds", "seed", "around"))
+    _check_names("acquisition_optimizer", maximize, settings, given=("acqf", "bounds", "seed", "around"))
     return Maximize(_Factory(target, options), settings, exploit)
 
 

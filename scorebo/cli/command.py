@@ -30,14 +30,14 @@ MULTIRUN = {"-m", "--multirun"}
 RUN_EXAMPLES = """examples:
   scorebo run benchmark=gramacy1 acquisition=sal_hr seed=1
   scorebo run benchmark=ishigami acquisition=bald model=al_lognormal_no_outputscale
-  scorebo run benchmark=branin_al acquisition=sal_ws benchmark.total=20 mcmc.warmup=64 mcmc.num_sets=8 results=/tmp/runs
+  scorebo run benchmark=branin_al acquisition=sal_ws benchmark.total=20 mcmc.num_mcmc_samples=8 results=/tmp/runs
   scorebo run --config-dir my_configs benchmark=my_task acquisition=my_acquisition
   scorebo run -m benchmark=gramacy1 acquisition=bald,sal_hr seed=1,2 hydra/launcher=submitit_slurm
 
 With -m, Hydra's own multirun and launchers do the runs (also as `python -m scorebo -m …`); see `scorebo sweep`.
 The same command again skips a finished run and resumes an unfinished one.
 settings changed most: results, seed, threads, benchmark.initial, benchmark.total, benchmark.noise_std, mcmc.warmup,
-mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features, metrics_every, on_failure"""
+mcmc.thinning, mcmc.num_mcmc_samples, mcmc.num_optima, mcmc.num_features, metrics_every, on_failure"""
 COLLECT_EXAMPLES = """examples:
   scorebo collect results --out table.parquet
   scorebo collect results/gramacy1 --out gramacy1.csv
@@ -111,7 +111,7 @@ def _run_command(given: list[str]) -> int:
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     parser = argparse.ArgumentParser(
-        prog="scorebo", description="Self-correcting Bayesian optimisation and Bayesian active learning, reproducibly."
+        prog="scorebo", description="Self-correcting Bayesian optimization and Bayesian active learning, reproducibly."
     )
     parser.add_argument("--version", action="version", version=f"scorebo {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -150,7 +150,9 @@ def build_parser() -> argparse.ArgumentParser:
     failures.add_argument(
         "results", type=Path, nargs="?", default=Path("results"), metavar="DIR", help="root of the run folders"
     )
-    failures.add_argument("--planned", action="store_true", help="the sequential sampler's scheduled cold chains too")
+    failures.add_argument(
+        "--scheduled", action="store_true", help="the sequential sampler's scheduled full NUTS runs too"
+    )
     failures.add_argument("--json", action="store_true", help="as JSON, one object a line")
     failures.set_defaults(command=_failures)
 
@@ -238,7 +240,7 @@ def _failures(options: argparse.Namespace) -> None:
 
     from scorebo.report.failures import describe_line, ledger_lines
 
-    lines = ledger_lines(options.results, planned=options.planned)
+    lines = ledger_lines(options.results, scheduled=options.scheduled)
     for line in lines:
         print(json.dumps(line) if options.json else describe_line(line))
     if not lines and not options.json:

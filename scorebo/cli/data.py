@@ -12,7 +12,7 @@ EXAMPLES = """examples:
   scorebo data fetch dna lcbench
 
 Data are looked for in $SCOREBO_DATA, or else in data/ of the working folder. Nothing is downloaded unless asked for.
-list: every data set, its tasks, licence and citation, whether it is there, and how to get it. check: every file, those
+list: every data set, its tasks, license and citation, whether it is there, and how to get it. check: every file, those
 of the named sets or of all; exit code 1 if one is damaged, or a named one missing. fetch: what is not there, from its
 public source, verified; what was broken off is resumed."""
 
@@ -45,7 +45,7 @@ def _list(names: list[str]) -> int:
         lines = [
             f"{data.what}; for {', '.join(data.tasks)}",
             f"in {data.path()}: {', '.join(found)}{to_do}",
-            f"licence: {data.licence}",
+            f"license: {data.license}",
             f"cite: {data.citation}",
         ]
         print(f"\n{data.name}")
@@ -75,6 +75,6 @@ def _fetch(names: list[str]) -> int:
     if not names:
         raise InputError(f"Which data set? Give one or more of {', '.join(datasets())}.")
     for data in map(dataset, names):
-        print(f"{data.name}: {data.licence}. Cite: {data.citation}.")
+        print(f"{data.name}: {data.license}. Cite: {data.citation}.")
         fetch(data, print)
     return 0

@@ -36,10 +36,10 @@ in DIR unless --scale says which; other runs are ignored. Filters without --expe
 HEALTH_EXAMPLES = """examples:
   scorebo health --results results --experiment al_mll
   scorebo health --results results --all"""
-WHENCE_EXAMPLES = """examples:
-  scorebo whence al-mll.pdf
-  scorebo whence report.html
-  scorebo whence figures/bo-regret.png --results /archive/results --json"""
+PROVENANCE_EXAMPLES = """examples:
+  scorebo provenance al-mll.pdf
+  scorebo provenance report.html
+  scorebo provenance figures/bo-regret.png --results /archive/results --json"""
 SCORECARD_EXAMPLES = """examples:
   scorebo scorecard --results results
   scorebo scorecard --results results --scale paper --markdown
@@ -74,13 +74,15 @@ def add_commands(add: Add) -> None:
     plot.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
     plot.set_defaults(command=_plot)
 
-    whence = add("whence", "Say where a figure or report comes from, and whether its data changed.", WHENCE_EXAMPLES)
-    whence.add_argument("file", type=Path, metavar="FILE", help="made by `scorebo plot` or `report`")
-    whence.add_argument(
+    provenance = add(
+        "provenance", "Say where a figure or report comes from, and whether its data changed.", PROVENANCE_EXAMPLES
+    )
+    provenance.add_argument("file", type=Path, metavar="FILE", help="made by `scorebo plot` or `report`")
+    provenance.add_argument(
         "--results", type=Path, action="append", metavar="DIR", help="where its runs are now, if they were moved"
     )
-    whence.add_argument("--json", action="store_true", help="all of it, as JSON")
-    whence.set_defaults(command=_whence)
+    provenance.add_argument("--json", action="store_true", help="all of it, as JSON")
+    provenance.set_defaults(command=_provenance)
 
     health = add("health", "Show how the samplers of stored runs did.", HEALTH_EXAMPLES)
     add_selection(health, "all of them")
@@ -169,7 +171,7 @@ def _plot(options: argparse.Namespace) -> None:
     print(f"{options.figure}: {options.out} ({chosen})")
 
 
-def _whence(options: argparse.Namespace) -> None:
+def _provenance(options: argparse.Namespace) -> None:
     from scorebo.report import provenance, provenance_check
 
     origin = provenance.read(options.file)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment", "launcher")
 TOP_LEVEL = (
-    *("benchmark", "model", "mcmc", "acquisition", "experiment", "optimizer"),
+    *("benchmark", "model", "mcmc", "acquisition", "experiment", "acquisition_optimizer"),
     *("seed", "scale", "results", "threads", "metrics_every", "on_failure", "launcher", "workers"),
 )
 # Least value of every setting that is a whole number.
@@ -33,24 +33,24 @@ LEAST = {
     "workers": 1,
     "mcmc.warmup": 1,
     "mcmc.thinning": 1,
-    "mcmc.num_sets": 1,
+    "mcmc.num_mcmc_samples": 1,
     "mcmc.max_tree_depth": 1,
     "mcmc.num_optima": 1,
     "mcmc.num_features": 1,
     "mcmc.transitions": 1,
     "mcmc.refresh_every": 1,
-    "optimizer.raw_samples": 1,
-    "optimizer.restarts": 1,
-    "optimizer.maxiter": 1,
+    "acquisition_optimizer.raw_samples": 1,
+    "acquisition_optimizer.num_restarts": 1,
+    "acquisition_optimizer.maxiter": 1,
 }
 OPTIONAL = ("workers", "mcmc.num_optima", "mcmc.num_features", "mcmc.transitions", "mcmc.refresh_every")
 SEQUENTIAL_SETTINGS = ("transitions", "refresh_every", "refresh_fraction")
 SAMPLER_SETTINGS = (
-    *("sampler", "warmup", "thinning", "num_sets", "max_tree_depth", "target_acceptance"),
+    *("sampler", "warmup", "thinning", "num_mcmc_samples", "max_tree_depth", "target_acceptance"),
     *SEQUENTIAL_SETTINGS,
 )
 MCMC_SETTINGS = (*SAMPLER_SETTINGS, "num_optima", "num_features")
-OPTIMIZER_SETTINGS = ("raw_samples", "restarts", "maxiter", "around_std")
+ACQUISITION_OPTIMIZER_SETTINGS = ("raw_samples", "num_restarts", "maxiter", "sample_around_best_sigma")
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 # What a run does when an evaluation fails.
 ON_FAILURE = ("stop", "avoid")
@@ -249,10 +249,10 @@ def _check(config: DictConfig) -> None:
     """Types and ranges that no class checks before a run starts; every setting a run needs is there."""
     for name in config:
         check_choice("setting in 'the configuration'", name, TOP_LEVEL)
-    for node in (*NAMED, "mcmc", "optimizer"):
+    for node in (*NAMED, "mcmc", "acquisition_optimizer"):
         if not isinstance(config.get(node), DictConfig):
             raise InputError(f"{node} must be a node of settings, got {config.get(node)!r}.")
-    for node, allowed in (("mcmc", MCMC_SETTINGS), ("optimizer", OPTIMIZER_SETTINGS)):
+    for node, allowed in (("mcmc", MCMC_SETTINGS), ("acquisition_optimizer", ACQUISITION_OPTIMIZER_SETTINGS)):
         for name in config[node]:
             check_choice(f"setting in '{node}'", name, allowed)
     for name, minimum in LEAST.items():
@@ -269,7 +269,11 @@ def _check(config: DictConfig) -> None:
         raise InputError(f"mcmc.target_acceptance must be below 1, got {acceptance:g}.")
     if (fraction := config.mcmc.get("refresh_fraction")) is not None:
         check_number("mcmc.refresh_fraction", fraction, 0.0)
-    check_number("optimizer.around_std", config.optimizer.get("around_std"), 0.0)
+    check_number(
+        "acquisition_optimizer.sample_around_best_sigma",
+        config.acquisition_optimizer.get("sample_around_best_sigma"),
+        0.0,
+    )
     if not isinstance(config.get("results"), str) or not config.results:
         raise InputError(f"results must be the path of a folder, got {config.get('results')!r}.")
 

@@ -37,7 +37,7 @@ class Dataset:
 
     name: str
     what: str
-    licence: str
+    license: str
     citation: str
     files: tuple[Source, ...]
     tasks: tuple[str, ...] = ()

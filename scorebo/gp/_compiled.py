@@ -1,7 +1,7 @@
 """Log marginal likelihood and log prior with their gradients, compiled: the innermost loop of all inference.
 
 Squared distances and correlations are kept *packed*: the n(n−1)/2 pairs i > j, row after row, so that every loop over
-pairs is contiguous and vectorised.
+pairs is contiguous and vectorized.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PRODUCTS_FROM = 16
 
 # Not reassociated: that would fold the two-part constant of the range reduction in `exp`.
 _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
-# Reassociated, without which sums are not vectorised.
+# Reassociated, without which sums are not vectorized.
 _sums = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 
 
@@ -52,7 +52,7 @@ def _sum_squares(squares, precision, distance):  # type: ignore[no-untyped-def]
 
 @njit(**_options)
 def _multiply_points(X, precision, distance):  # type: ignore[no-untyped-def]
-    """The same from products: |s − t|² = |s|² + |t|² − 2s·t. X is centred, so that little cancels."""
+    """The same from products: |s − t|² = |s|² + |t|² − 2s·t. X is centered, so that little cancels."""
     scaled = X * np.sqrt(precision)
     product = np.dot(scaled, scaled.T)
     square = np.diag(product)
@@ -171,7 +171,7 @@ def log_likelihood(kernel, X, squares, y, parameters, groups, noise_floor, gradi
 
     Args:
         kernel: its code in `_covariances`.
-        X: `n x D`, centred.
+        X: `n x D`, centered.
         squares: `D x n(n−1)/2` from `pack_squares`, or empty.
         y: `n`.
         parameters: `D + 3`: log lengthscales, log outputscale, log noise variance, mean.

@@ -111,13 +111,13 @@ def covariances_gradient(kernel, X1, X2, precision, outputscale, weight, by_X2):
 
 
 @njit(error_model="numpy", fastmath={"contract", "nsz"})
-def combine(kernel, X, centres, precision, outputscale, weight, gradient):  # type: ignore[no-untyped-def]
-    """Σ over sets m and centres j of weight_mj·covariance, a posterior mean for one, without keeping the covariances.
+def combine(kernel, X, centers, precision, outputscale, weight, gradient):  # type: ignore[no-untyped-def]
+    """Σ over sets m and centers j of weight_mj·covariance, a posterior mean for one, without keeping the covariances.
 
     Args:
         kernel: MATERN52 or RBF.
         X: `b x D`.
-        centres: `n x D`.
+        centers: `n x D`.
         precision: `M x D`.
         outputscale: `M`.
         weight: `M x n`.
@@ -127,8 +127,8 @@ def combine(kernel, X, centres, precision, outputscale, weight, gradient):  # ty
         `b`.
     """
     size, dim = X.shape
-    n = centres.shape[0]
-    columns = np.ascontiguousarray(centres.T)
+    n = centers.shape[0]
+    columns = np.ascontiguousarray(centers.T)
     value = np.zeros(size)
     distance, slope = np.empty(n), np.empty(n)
     for i in range(size):
@@ -190,7 +190,7 @@ def _covariance(kernel, scale, row, result, i, first):  # type: ignore[no-untype
             result[i, first + j] = scale * exp(-min(0.5 * row[j], 700.0))
 
 
-# Reassociated to be vectorised, which loops with `exp` must not be.
+# Reassociated to be vectorized, which loops with `exp` must not be.
 @njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def _weighted_difference(weight, value, column):  # type: ignore[no-untyped-def]
     total = 0.0

@@ -8,7 +8,7 @@ place of A_BB, one sweep is
 
     A_ij ← A_ij − Wᵢᵀ Wⱼ  for i, j outside B,      A_B· ← L⁻ᵀW.
 
-For the rows still to be swept these are the steps of a blocked Cholesky factorisation, and as accurate.
+For the rows still to be swept these are the steps of a blocked Cholesky factorization, and as accurate.
 
 Rows are never taken as arrays of their own here: every such view costs two atomic counts of its references.
 """

@@ -59,11 +59,11 @@ class Additive(Kernel):
         """Which groups there are: `M x G`."""
         return self.members.any(dim=-1)
 
-    def check_sets(self, num_sets: int, dim: int) -> None:
-        if self.members.shape[0] != num_sets or self.members.shape[2] != dim:
+    def check_samples(self, num_mcmc_samples: int, dim: int) -> None:
+        if self.members.shape[0] != num_mcmc_samples or self.members.shape[2] != dim:
             raise InputError(
                 f"An additive kernel with partitions of {self.members.shape[2]} inputs for {self.members.shape[0]} "
-                f"sets does not fit {num_sets} sets of {dim} lengthscales."
+                f"sets does not fit {num_mcmc_samples} sets of {dim} lengthscales."
             )
 
     def of_set(self, m: int) -> Additive:
@@ -80,7 +80,7 @@ class Additive(Kernel):
 
     def _widened(self, lengthscale: Tensor, outputscale: Tensor) -> tuple[Tensor, Tensor]:
         """Lengthscales `MG x D` and outputscales `MG` of all groups; those there are not have no variance."""
-        self.check_sets(*lengthscale.shape)
+        self.check_samples(*lengthscale.shape)
         infinite = torch.full((), torch.inf, dtype=lengthscale.dtype)
         own = torch.where(self.members, lengthscale.unsqueeze(1), infinite)
         return own.flatten(0, 1), (outputscale.unsqueeze(-1) * self.is_group).flatten()
@@ -92,15 +92,15 @@ class Additive(Kernel):
         parts = self.base(X1, X2, *self._widened(lengthscale, outputscale))
         return parts.unflatten(-3, self.is_group.shape).sum(dim=-3)
 
-    def combine(self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
+    def combine(self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
         wide = self._widened(lengthscale, outputscale)
-        return self.base.combine(X, centres, *wide, self._each_group(weight, 0))
+        return self.base.combine(X, centers, *wide, self._each_group(weight, 0))
 
     def combine_with_gradient(
-        self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
+        self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
     ) -> tuple[Tensor, Tensor]:
         wide = self._widened(lengthscale, outputscale)
-        return self.base.combine_with_gradient(X, centres, *wide, self._each_group(weight, 0))
+        return self.base.combine_with_gradient(X, centers, *wide, self._each_group(weight, 0))
 
     def paired(self, X: Tensor, Z: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         squares = scaled_differences(X, Z, lengthscale).square() @ self.members.mT.to(X)  # N x M x b x G

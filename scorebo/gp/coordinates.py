@@ -39,31 +39,29 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class SparseLengthscales:
-    """Sparse axis-aligned subspaces: 1/ℓ_d² = shared · own_d, so that few dimensions matter unless the data say so.
+    """Sparse axis-aligned subspaces: 1/ℓ_d² = τ² κ_d², so that few dimensions matter unless the data say so.
 
-    The coordinates are the logarithms of `shared` and of each `own`, in which half-Cauchy priors are hyperbolic
-    secants: smooth, with tails no heavier than exponential. Log lengthscales in their place would be tied to `shared`
+    The coordinates are the logarithms of τ² and of each κ², in which half-Cauchy priors are hyperbolic
+    secants: smooth, with tails no heavier than exponential. Log lengthscales in their place would be tied to τ²
     by D priors at once; these are tied to it by the data alone, and only where a dimension matters.
 
     Eriksson, Jankowiak. High-dimensional Bayesian optimization with sparse axis-aligned subspaces. UAI 2021.
 
     Args:
-        shared: prior of τ², how much the dimensions matter on the whole.
-        own: prior of κ², how much each one matters.
+        global_shrinkage: prior of τ², how much the dimensions matter on the whole.
+        local_shrinkage: prior of κ², how much each one matters.
     """
 
-    shared: Prior
-    own: Prior
+    global_shrinkage: Prior
+    local_shrinkage: Prior
 
     def __post_init__(self) -> None:
-        for name in ("shared", "own"):
+        for name in ("global_shrinkage", "local_shrinkage"):
             prior = getattr(self, name)
             if not (isinstance(prior, Prior) and prior.positive):
-                raise InputError(
-                    f"The {name} prior of SparseLengthscales must be HalfCauchy, LogNormal or Gamma, got {prior!r}."
-                )
+                raise InputError(f"{name} of SparseLengthscales must be HalfCauchy, LogNormal or Gamma, got {prior!r}.")
 
     def coordinates(self, dim: int) -> list[Coordinate]:
-        """One for each of `dim` dimensions, then the shared one."""
-        own = [Coordinate(f"log own precision {d + 1}", self.own, d, d + 1, -0.5) for d in range(dim)]
-        return [*own, Coordinate("log shared precision", self.shared, 0, dim, -0.5)]
+        """One for each of `dim` dimensions, then the global one."""
+        local = [Coordinate(f"log local precision {d + 1}", self.local_shrinkage, d, d + 1, -0.5) for d in range(dim)]
+        return [*local, Coordinate("log global precision", self.global_shrinkage, 0, dim, -0.5)]

@@ -127,12 +127,12 @@ class LogDensity:
         rescaled[:, mean] = slope * rescaled[:, mean] + shift
         return rescaled
 
-    def bounds(self, noise_minimum: float) -> list[tuple[float | None, float | None]]:
-        """Bounds on θ for a maximiser: the noise variance at least `noise_minimum`, scales within e^±20."""
+    def bounds(self, noise_lower_bound: float) -> list[tuple[float | None, float | None]]:
+        """Bounds on θ for a maximizer: the noise variance at least `noise_lower_bound`, scales within e^±20."""
         noise = self.dim_inputs + 1
         limits: list[tuple[float | None, float | None]] = []
         for i, positive in zip(self._shifts, self._positive, strict=True):
-            low = math.log(noise_minimum) if i == noise and noise_minimum > 0 else -20.0
+            low = math.log(noise_lower_bound) if i == noise and noise_lower_bound > 0 else -20.0
             limits.append((low, 20.0) if positive else (None, None))
         return limits
 

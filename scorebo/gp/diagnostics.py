@@ -13,15 +13,15 @@ class Diagnostics:
     `ess_bulk` is the smallest, `rhat` the largest over the parameters, computed from all draws before thinning; null
     where there are too few draws or nothing was sampled. `retry_reason` says what was wrong with chains that were drawn
     again, `fallback` names what replaced a sampler that kept failing.
-    Of the sequential sampler: `effective_sets` of those carried over, by their weights; `refreshed`, why a cold chain
-    was drawn instead (first, scheduled, acceptance, diversity, other data); `refreshes`, how many there were so far;
-    `next_step_size`, with which moves go on after it.
-    `partitions`: how many different ones a chain of partitions has looked at.
+    Of the sequential sampler: `carried_ess`, the effective sample size of the carried samples by their weights;
+    `refresh_reason`, why a full NUTS run replaced them (first, scheduled, acceptance, diversity, other data);
+    `num_refreshes`, how many such runs there were so far; `next_step_size`, the step size of the moves after it.
+    `num_partitions`: how many different ones a chain of partitions has looked at.
     """
 
     sampler: str
     draws: int
-    seconds: float
+    wall_seconds: float
     gradient_evaluations: int
     divergences: int = 0
     acceptance: float | None = None
@@ -34,11 +34,11 @@ class Diagnostics:
     retries: int = 0
     retry_reason: str | None = None
     fallback: str | None = None
-    effective_sets: float | None = None
-    refreshed: str | None = None
-    refreshes: int | None = None
+    carried_ess: float | None = None
+    refresh_reason: str | None = None
+    num_refreshes: int | None = None
     next_step_size: float | None = None
-    partitions: int | None = None
+    num_partitions: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for a record."""

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 class FullyBayesianGP(Model):
     """M exact GPs on the same data, one per hyperparameter set; a BoTorch fully Bayesian `Model`.
 
-    K_m = k_m(X, X) + (noise_m + noise_floor)·I is factorised once, here. The inverse Cholesky factors W_m and
-    α_m = K_m⁻¹(y − mean_m) are kept, so that b points cost O(M(bnD + bn²)) and nothing is factorised again.
+    K_m = k_m(X, X) + (noise_m + noise_floor)·I is factorized once, here. The inverse Cholesky factors W_m and
+    α_m = K_m⁻¹(y − mean_m) are kept, so that b points cost O(M(bnD + bn²)) and nothing is factorized again.
 
     Args:
         train_X: `n x D`, already scaled; nothing is scaled inside.
-        train_Y: `n x 1` or `n`, already standardised.
+        train_Y: `n x 1` or `n`, already standardized.
         lengthscale: `M x D`.
         outputscale: `M`, a variance.
         noise: `M`, a variance.
@@ -72,7 +72,7 @@ class FullyBayesianGP(Model):
         self.noise_floor = noise_floor
         self.diagnostics = diagnostics
         self._check_shapes()
-        self._factorise()
+        self._factorize()
 
     def _check_shapes(self) -> None:
         if self.train_X.ndim != 2 or self.train_Y.shape != (len(self.train_X), 1) or len(self.train_X) == 0:
@@ -85,11 +85,11 @@ class FullyBayesianGP(Model):
                 f"lengthscale must be M x {self.dim} with M > 0 for {self.dim}-dimensional inputs, "
                 f"got {tuple(self.lengthscale.shape)}."
             )
-        self.kernel.check_sets(self.num_sets, self.dim)
+        self.kernel.check_samples(self.num_mcmc_samples, self.dim)
         for name in ("outputscale", "noise", "mean"):
-            if getattr(self, name).shape != (self.num_sets,):
+            if getattr(self, name).shape != (self.num_mcmc_samples,):
                 raise InputError(
-                    f"{name} must hold one value for each of the {self.num_sets} sets, "
+                    f"{name} must hold one value for each of the {self.num_mcmc_samples} sets, "
                     f"got shape {tuple(getattr(self, name).shape)}."
                 )
         for name in ("lengthscale", "outputscale"):
@@ -98,7 +98,7 @@ class FullyBayesianGP(Model):
         if not bool((self.noise + self.noise_floor >= 0).all()):
             raise InputError("noise is a variance and must not be negative.")
 
-    def _factorise(self) -> None:
+    def _factorize(self) -> None:
         n = len(self.train_X)
         covariance = self.kernel(self.train_X, self.train_X, self.lengthscale, self.outputscale)
         covariance.diagonal(dim1=-2, dim2=-1).add_(self.noise_variance[:, None])
@@ -109,7 +109,7 @@ class FullyBayesianGP(Model):
                 f"The covariance of hyperparameter sets {bad} is not positive definite: the points are duplicates "
                 "or too close for a noise variance this small. Raise noise or noise_floor."
             )
-        identity = torch.eye(n, dtype=torch.float64).expand(self.num_sets, n, n)
+        identity = torch.eye(n, dtype=torch.float64).expand(self.num_mcmc_samples, n, n)
         inverse_factor = torch.linalg.solve_triangular(factor, identity, upper=False)
         residual = self.train_Y[:, 0] - self.mean[:, None]
         self.cholesky = factor
@@ -122,7 +122,7 @@ class FullyBayesianGP(Model):
         return self.train_X.shape[-1]
 
     @property
-    def num_sets(self) -> int:
+    def num_mcmc_samples(self) -> int:
         """Number of hyperparameter sets M."""
         return self.lengthscale.shape[0]
 
@@ -142,17 +142,17 @@ class FullyBayesianGP(Model):
 
     @property
     def batch_shape(self) -> torch.Size:
-        return torch.Size([self.num_sets])
+        return torch.Size([self.num_mcmc_samples])
 
     @property
     def train_inputs(self) -> tuple[Tensor]:
         """The training inputs as BoTorch's acquisitions expect them: `M x n x D` in a tuple."""
-        return (self.train_X.expand(self.num_sets, *self.train_X.shape),)
+        return (self.train_X.expand(self.num_mcmc_samples, *self.train_X.shape),)
 
     @property
     def train_targets(self) -> Tensor:
         """The training targets as BoTorch's acquisitions expect them: `M x n`."""
-        return self.train_Y[:, 0].expand(self.num_sets, len(self.train_Y))
+        return self.train_Y[:, 0].expand(self.num_mcmc_samples, len(self.train_Y))
 
     def whiten(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean `batch x M x q` and whitened cross-covariance `batch x M x n x q` at X `batch x q x D`.
@@ -175,7 +175,7 @@ class FullyBayesianGP(Model):
         return self.mean.mean() + value, gradient
 
     def _terms_of_mixture_mean(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return self.train_X, self.lengthscale, self.outputscale, self._alpha / self.num_sets
+        return self.train_X, self.lengthscale, self.outputscale, self._alpha / self.num_mcmc_samples
 
     def _means(self, cross: Tensor) -> Tensor:
         return self.mean[:, None] + (cross @ self._alpha.unsqueeze(-1)).squeeze(-1)
@@ -209,7 +209,7 @@ class FullyBayesianGP(Model):
         variance = torch.maximum(prior - whitened.square().sum(dim=-2), 1e-14 * prior)
         if observation_noise:
             variance = variance + self.noise_variance[:, None]
-        shape = (*X.shape[:-1], self.num_sets)
+        shape = (*X.shape[:-1], self.num_mcmc_samples)
         return mean.mT.reshape(shape), variance.mT.reshape(shape)
 
     def joint(self, X: Tensor, *, observation_noise: bool = False) -> tuple[Tensor, Tensor]:
@@ -222,7 +222,7 @@ class FullyBayesianGP(Model):
         return mean, covariance
 
     @torch.no_grad()
-    def joint_by_set(self, X: Tensor) -> Iterator[tuple[Array, Array]]:
+    def joint_by_sample(self, X: Tensor) -> Iterator[tuple[Array, Array]]:
         """Mean `q` and covariance `q x q` of f at X `q x D`, one set after the other; for hundreds of points.
 
         Of the covariance only the lower triangle is filled. It is in columns, as LAPACK wants it, and in one place for
@@ -233,7 +233,7 @@ class FullyBayesianGP(Model):
         prior_means, alphas, factors = self.mean.tolist(), self._alpha.numpy(), self._inverse_factor.numpy()
         points, lengthscale, outputscale = X.contiguous().numpy(), self.lengthscale.numpy(), self.outputscale.tolist()
         triangle = np.empty((len(X), len(X)))
-        for m in range(self.num_sets):
+        for m in range(self.num_mcmc_samples):
             kernel = self.kernel.of_set(m)
             kernel.fill_upper_triangle(points, lengthscale[m : m + 1], outputscale[m], triangle)
             # n x q in rows is q x n in columns, and a lower triangle in rows an upper one in columns.
@@ -289,10 +289,10 @@ class FullyBayesianGP(Model):
             if hasattr(model, transform):
                 raise InputError(f"A BoTorch model with an {transform} cannot be lifted: transform the data first.")
         covariance, likelihood = model.covar_module, model.likelihood
-        num_sets = model.num_mcmc_samples
+        num_mcmc_samples = model.num_mcmc_samples
         scaled = isinstance(covariance, ScaleKernel)
         base = covariance.base_kernel if scaled else covariance
-        outputscale = covariance.outputscale.detach() if scaled else torch.ones(num_sets, dtype=torch.float64)
+        outputscale = covariance.outputscale.detach() if scaled else torch.ones(num_mcmc_samples, dtype=torch.float64)
         kernel: Kernel
         if isinstance(base, MaternKernel) and base.nu == 2.5:
             kernel = Matern52()
@@ -301,15 +301,15 @@ class FullyBayesianGP(Model):
         else:
             raise InputError(f"Only Matérn-5/2 and RBF kernels can be lifted, got {type(base).__name__}.")
         noise = likelihood.noise.detach()
-        if noise.numel() != num_sets:
+        if noise.numel() != num_mcmc_samples:
             raise InputError("A BoTorch model with given noise per observation (train_Yvar) cannot be lifted.")
         return cls(
             model.train_inputs[0][0] if model.train_inputs[0].ndim == 3 else model.train_inputs[0],
             model.train_targets[0] if model.train_targets.ndim == 2 else model.train_targets,
-            lengthscale=base.lengthscale.detach().reshape(num_sets, -1),
-            outputscale=outputscale.reshape(num_sets),
-            noise=noise.reshape(num_sets),
-            mean=model.mean_module.constant.detach().reshape(num_sets),
+            lengthscale=base.lengthscale.detach().reshape(num_mcmc_samples, -1),
+            outputscale=outputscale.reshape(num_mcmc_samples),
+            noise=noise.reshape(num_mcmc_samples),
+            mean=model.mean_module.constant.detach().reshape(num_mcmc_samples),
             kernel=kernel,
         )
 

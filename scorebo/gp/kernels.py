@@ -41,7 +41,7 @@ class Kernel(ABC):
     def correlation(self, squared_distance: Tensor) -> Tensor:
         """Correlation as a function of the scaled squared distance, element by element."""
 
-    def check_sets(self, num_sets: int, dim: int) -> None:  # noqa: B027 - most kernels fit any
+    def check_samples(self, num_mcmc_samples: int, dim: int) -> None:  # noqa: B027 - most kernels fit any
         """Refuse numbers of sets and inputs that do not fit what the kernel has of its own for each."""
 
     def of_set(self, m: int) -> Kernel:
@@ -97,12 +97,12 @@ class Kernel(ABC):
         """The same in plain PyTorch: differentiable by everything, as often as one likes, and slower."""
         return outputscale[:, None, None] * self.correlation(scaled_squared_distance(X1, X2, lengthscale))
 
-    def combine(self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
-        """Σ over sets m and centres j of weight_mj·k_m(x, centre_j), differentiable by X.
+    def combine(self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
+        """Σ over sets m and centers j of weight_mj·k_m(x, center_j), differentiable by X.
 
         Args:
             X: `b x D`.
-            centres: `n x D`.
+            centers: `n x D`.
             lengthscale: `M x D`.
             outputscale: `M`.
             weight: `M x n`.
@@ -111,24 +111,24 @@ class Kernel(ABC):
             `b`.
         """
         if self.compiled is None:
-            return self.combine_by_autograd(X, centres, lengthscale, outputscale, weight)
-        return Combination.apply(self, X, centres, lengthscale, outputscale, weight)
+            return self.combine_by_autograd(X, centers, lengthscale, outputscale, weight)
+        return Combination.apply(self, X, centers, lengthscale, outputscale, weight)
 
     def combine_with_gradient(
-        self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
+        self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The same and its derivatives by X, `b x D`, not differentiable, but cheaper than autograd's calls."""
         if self.compiled is not None:
-            return combine(self.compiled, X, centres, lengthscale, outputscale, weight, with_gradient=True)
+            return combine(self.compiled, X, centers, lengthscale, outputscale, weight, with_gradient=True)
         by_covariance = weight.unsqueeze(-2).expand(-1, len(X), -1)
-        value = self.combine(X.detach(), centres, lengthscale, outputscale, weight)
-        return value, self.pull(X, centres, lengthscale, outputscale, by_covariance)
+        value = self.combine(X.detach(), centers, lengthscale, outputscale, weight)
+        return value, self.pull(X, centers, lengthscale, outputscale, by_covariance)
 
     def combine_by_autograd(
-        self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
+        self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
     ) -> Tensor:
         """The same in plain PyTorch: differentiable as often as one likes, and slower."""
-        covariance = self.by_autograd(X, centres, lengthscale, outputscale)
+        covariance = self.by_autograd(X, centers, lengthscale, outputscale)
         return (covariance @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
 
     def paired(self, X: Tensor, Z: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
@@ -168,7 +168,7 @@ def scaled_squared_distance(X1: Tensor, X2: Tensor, lengthscale: Tensor) -> Tens
     rows = max(1, MAX_PAIRWISE // max(1, X2.shape[-2] * X2.shape[-1] * X1.shape[:-2].numel()))
     if X1.shape[-2] > rows:
         return torch.cat([scaled_squared_distance(part, X2, lengthscale) for part in X1.split(rows, dim=-2)], dim=-2)
-    # Dimension first, so that the product over D comes out with contiguous n1 x n2 matrices: factorising or multiplying
+    # Dimension first, so that the product over D comes out with contiguous n1 x n2 matrices: factorizing or multiplying
     # strided ones costs several times as much.
     squares = (X1.mT.unsqueeze(-1) - X2.mT.unsqueeze(-2)).square()
     return (precision @ squares.flatten(-2)).unflatten(-1, squares.shape[-2:])

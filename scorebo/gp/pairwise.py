@@ -79,19 +79,19 @@ class Covariances(torch.autograd.Function):
 
 
 def combine(
-    kernel: int | None, X: Tensor, centres: Tensor, *arguments: Tensor, with_gradient: bool
+    kernel: int | None, X: Tensor, centers: Tensor, *arguments: Tensor, with_gradient: bool
 ) -> tuple[Tensor, Tensor]:
     """Weighted sums of compiled covariances, `b`, and their derivatives by X, `b x D` (empty if not wanted).
 
     Args:
         kernel: its code.
         X: `b x D`.
-        centres: `n x D`.
+        centers: `n x D`.
         arguments: lengthscale `M x D`, outputscale `M` and weight `M x n`.
         with_gradient: whether the derivatives are wanted.
     """
-    *of_sets, weight = arguments
-    code, points, others, *scales = Arguments.of(kernel, X.unsqueeze(0), centres, *of_sets).arrays
+    *of_samples, weight = arguments
+    code, points, others, *scales = Arguments.of(kernel, X.unsqueeze(0), centers, *of_samples).arrays
     gradient = np.zeros_like(points[0] if with_gradient else points[0, :0])
     value = _covariances.combine(code, points[0], others[0], *scales, weight.contiguous().numpy(), gradient)
     return torch.from_numpy(value), torch.from_numpy(gradient)
@@ -105,12 +105,12 @@ class Combination(torch.autograd.Function):
         context: Any,
         kernel: Kernel,
         X: Tensor,
-        centres: Tensor,
+        centers: Tensor,
         lengthscale: Tensor,
         outputscale: Tensor,
         weight: Tensor,
     ) -> Tensor:
-        arguments = (X, centres, lengthscale, outputscale, weight)
+        arguments = (X, centers, lengthscale, outputscale, weight)
         value, gradient = combine(kernel.compiled, *arguments, with_gradient=context.needs_input_grad[1])
         context.kernel = kernel
         context.save_for_backward(gradient, *arguments)

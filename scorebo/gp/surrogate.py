@@ -30,8 +30,8 @@ class Surrogate:
         mean: belief about the constant mean.
         noise_floor: added to the noise variance in the density and in prediction.
         estimate: "posterior" draws sets from the posterior, "map" takes its maximum.
-        noise_minimum: lower bound of the noise variance when it is maximised (`estimate="map"`).
-        standardize: whether a run standardises the outputs before every fit.
+        noise_lower_bound: lower bound of the noise variance when it is maximized (`estimate="map"`).
+        standardize: whether a run standardizes the outputs before every fit.
         yeo_johnson: whether a run transforms the outputs by Yeo and Johnson's power transform before that.
         concentration: prior of c₀ and c₁ of every input where inputs are warped by 1 − (1 − x^c₁)^c₀, or None.
         partitions: what is known of the groups of inputs whose covariances are added; None: one covariance of all. The
@@ -46,7 +46,7 @@ class Surrogate:
     mean: Belief
     noise_floor: float = 1e-6
     estimate: str = "posterior"
-    noise_minimum: float = 1e-4
+    noise_lower_bound: float = 1e-4
     standardize: bool = True
     yeo_johnson: bool = False
     concentration: Prior | None = None
@@ -56,14 +56,14 @@ class Surrogate:
         object.__setattr__(self, "kernel", as_kernel(self.kernel))
         check_choice("estimate", self.estimate, ("posterior", "map"))
         check_number("noise_floor", self.noise_floor, 0.0)
-        check_number("noise_minimum", self.noise_minimum, 0.0)
+        check_number("noise_lower_bound", self.noise_lower_bound, 0.0)
         for switch in ("standardize", "yeo_johnson"):
             if not isinstance(getattr(self, switch), bool):
                 raise InputError(
                     f"{switch} of model '{self.name}' must be true or false, got {getattr(self, switch)!r}."
                 )
         if self.yeo_johnson and not self.standardize:
-            raise InputError(f"Model '{self.name}' transforms the outputs: they must be standardised too.")
+            raise InputError(f"Model '{self.name}' transforms the outputs: they must be standardized too.")
         if self.concentration is not None:
             if not isinstance(self.concentration, Prior):
                 raise InputError(

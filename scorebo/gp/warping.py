@@ -1,7 +1,7 @@
 """Inputs warped by Kumaraswamy's distribution function, w(x) = 1 − (1 − x^c₁)^c₀, each set in its own way.
 
 Snoek, Swersky, Zemel, Adams. Input warping for Bayesian optimization of non-stationary functions. ICML 2014.
-Cowen-Rivers et al. HEBO: pushing the limits of sample-efficient hyperparameter optimisation. JAIR 2022.
+Cowen-Rivers et al. HEBO: pushing the limits of sample-efficient hyperparameter optimization. JAIR 2022.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Warped(Kernel):
         """The base's code."""
         return self.base.compiled
 
-    def check_sets(self, num_sets: int, dim: int) -> None:
-        if self.concentration0.shape != (num_sets, dim):
+    def check_samples(self, num_mcmc_samples: int, dim: int) -> None:
+        if self.concentration0.shape != (num_mcmc_samples, dim):
             raise InputError(
-                f"Concentrations of {tuple(self.concentration0.shape)} do not fit {num_sets} sets of {dim} "
+                f"Concentrations of {tuple(self.concentration0.shape)} do not fit {num_mcmc_samples} sets of {dim} "
                 "lengthscales."
             )
 
@@ -101,7 +101,7 @@ class Warped(Kernel):
 
         In lengthscales every set is a batch of one set of the base with lengthscale and outputscale 1.
         """
-        self.check_sets(*lengthscale.shape)
+        self.check_samples(*lengthscale.shape)
         Z1, Z2 = warped / lengthscale.unsqueeze(-2), self.warp(X2) / lengthscale.unsqueeze(-2)
         one = torch.ones(1, dtype=torch.float64)
         # What is shared by all batches is not by all sets, which are batches here.
@@ -111,15 +111,15 @@ class Warped(Kernel):
         correlation = self.base(*self._of_base(self.warp(X1), X2, lengthscale)).squeeze(-3)
         return outputscale[:, None, None] * correlation
 
-    def combine(self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
-        return (self(X, centres, lengthscale, outputscale) @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
+    def combine(self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
+        return (self(X, centers, lengthscale, outputscale) @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
 
     def combine_with_gradient(
-        self, X: Tensor, centres: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
+        self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
     ) -> tuple[Tensor, Tensor]:
         by_covariance = weight.unsqueeze(-2).expand(-1, len(X), -1)
-        value = self.combine(X.detach(), centres, lengthscale, outputscale, weight)
-        return value, self.pull(X, centres, lengthscale, outputscale, by_covariance)
+        value = self.combine(X.detach(), centers, lengthscale, outputscale, weight)
+        return value, self.pull(X, centers, lengthscale, outputscale, by_covariance)
 
     def paired(self, X: Tensor, Z: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         own = self.warp_own(Z.unsqueeze(-2))  # N x M x 1 x D

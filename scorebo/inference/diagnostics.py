@@ -43,7 +43,7 @@ class Chain:
         return None
 
 
-def summarise(chain: Chain, **fields: Any) -> Diagnostics:
+def summarize(chain: Chain, **fields: Any) -> Diagnostics:
     """Diagnostics of a chain; `fields` are those the chain does not know (sampler, seconds, …)."""
     depth, energy = chain.tree_depth, chain.energy
     return Diagnostics(
@@ -63,7 +63,7 @@ def summarise(chain: Chain, **fields: Any) -> Diagnostics:
 def bulk_ess(theta: np.ndarray) -> float | None:
     """Smallest bulk effective sample size over the parameters of one chain `draws x dim`.
 
-    Of the rank-normalised halves of the chain (Vehtari et al., Bayesian Analysis 2021), with Geyer's initial monotone
+    Of the rank-normalized halves of the chain (Vehtari et al., Bayesian Analysis 2021), with Geyer's initial monotone
     sequence.
     """
     half = theta.shape[0] // 2
@@ -86,15 +86,15 @@ def _normal_scores(values: np.ndarray) -> np.ndarray:
 def _autocorrelation_time(chains: np.ndarray) -> np.ndarray:
     """Draws per independent draw of each parameter; chains are `chains x draws x dim`."""
     count, draws, _ = chains.shape
-    centred = chains - chains.mean(axis=1, keepdims=True)
-    spectrum = np.abs(np.fft.rfft(centred, 2 * draws, axis=1)) ** 2
+    centered = chains - chains.mean(axis=1, keepdims=True)
+    spectrum = np.abs(np.fft.rfft(centered, 2 * draws, axis=1)) ** 2
     covariance = np.fft.irfft(spectrum, axis=1)[:, :draws].mean(axis=0) / draws
     within = covariance[0] * draws / (draws - 1)
     pooled = covariance[0] + chains.mean(axis=1).var(axis=0, ddof=1)
     with np.errstate(invalid="ignore"):  # a parameter that never moved has no correlation: NaN, told as null
         rho = 1.0 - (within - covariance) / pooled
     rho[0] = 1.0
-    # Sums of neighbours are positive and fall for a reversible chain: what comes after the first that is not is noise.
+    # Sums of neighbors are positive and fall for a reversible chain: what comes after the first that is not is noise.
     pairs = max(1, (draws - 1) // 2)
     sums = rho[: 2 * pairs].reshape(pairs, 2, -1).sum(axis=1)
     last = np.where((sums <= 0.0).any(axis=0), np.argmax(sums <= 0.0, axis=0), pairs - 1)

@@ -14,7 +14,7 @@ from scorebo.errors import InputError, check_choice, check_integer, check_number
 from scorebo.gp import Additive, FullyBayesianGP, Kernel, LogDensity, Surrogate
 from scorebo.gp.kernels import as_kernel
 from scorebo.inference import maximum, posterior, sequential
-from scorebo.inference.diagnostics import Chain, Diagnostics, summarise
+from scorebo.inference.diagnostics import Chain, Diagnostics, summarize
 from scorebo.inference.partition_chain import PartitionFits, walk
 from scorebo.inference.posterior import SAMPLERS, ChainSettings, ColdDraws
 from scorebo.inference.sequential import State
@@ -39,7 +39,7 @@ def fit_gp(
     model: Surrogate,
     warmup: int = 256,
     thinning: int = 16,
-    num_sets: int = 16,
+    num_mcmc_samples: int = 16,
     sampler: str = "nuts",
     seed: int = 0,
     max_tree_depth: int | None = None,
@@ -57,7 +57,7 @@ def fit_gp(
         model: priors, kernel and transforms.
         warmup: draws spent on adaptation; of partitions, those left out.
         thinning: draws per kept set.
-        num_sets: number M of hyperparameter sets kept.
+        num_mcmc_samples: number M of hyperparameter sets kept.
         sampler: "nuts" (fast), "sequential" (goes on from the sets of the fit before), "pyro" (the reference), or
             "map" (one set, the posterior's maximum). A model with partitions has a sampler of its own.
         seed: of the sampler; the same seed gives the same sets.
@@ -76,7 +76,7 @@ def fit_gp(
     X, Y = check_data(X, Y)
     check_integer("warmup", warmup, 1)
     check_integer("thinning", thinning, 1)
-    check_integer("num_sets", num_sets, 1)
+    check_integer("num_mcmc_samples", num_mcmc_samples, 1)
     check_integer("seed", seed, 0)
     check_integer("transitions", transitions, 1)
     check_integer("refresh_every", refresh_every, 1)
@@ -90,7 +90,7 @@ def fit_gp(
     began = time.perf_counter()
     if model.is_known:
         return _ensemble(X, Y, LogDensity(X.numpy(), Y[:, 0].numpy(), model), np.empty((1, 0)), "known", began)
-    settings = ChainSettings(warmup, thinning, num_sets, max_tree_depth, target_acceptance)
+    settings = ChainSettings(warmup, thinning, num_mcmc_samples, max_tree_depth, target_acceptance)
     if model.partitions is not None:
         return _fit_partitions(X, Y, model, settings, carry or Carry(), seed, began)
     if model.estimate == "map" or sampler == "map":
@@ -116,7 +116,7 @@ def check_data(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
         raise InputError(f"At least two observations are needed, got {len(X)}.")
     if bool((X[0] == X).all()):
         raise InputError(
-            f"All {len(X)} rows of X are duplicates of one point: nothing can be learnt about lengthscales."
+            f"All {len(X)} rows of X are duplicates of one point: nothing can be learned about lengthscales."
         )
     if bool((Y.flatten()[0] == Y).all()):
         raise InputError(f"Y is constant: all {len(X)} observations equal {Y.flatten()[0].item():g}.")
@@ -126,7 +126,7 @@ def check_data(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
 def _fit_maximum(X: Tensor, Y: Tensor, surrogate: Surrogate, seed: int, began: float) -> FullyBayesianGP:
     # The noise variance is bounded instead of raised by a floor, as in the paper's code.
     density = LogDensity(X.numpy(), Y[:, 0].numpy(), surrogate, of_logarithms=False, noise_floor=0.0)
-    theta = maximum.maximise(density, noise_minimum=surrogate.noise_minimum, seed=derive("map", seed))
+    theta = maximum.maximize(density, noise_lower_bound=surrogate.noise_lower_bound, seed=derive("map", seed))
     return _ensemble(X, Y, density, theta[None], "map", began)
 
 
@@ -139,7 +139,7 @@ def _fit_partitions(
     partitions.check_dim(X.shape[1])
     fits = PartitionFits(X.numpy(), Y[:, 0].numpy(), surrogate)
     start = partitions.first(X.shape[1]) if carry.state is None else tuple(carry.state["labels"])
-    steps = settings.warmup + settings.thinning * settings.num_sets
+    steps = settings.warmup + settings.thinning * settings.num_mcmc_samples
     rng = np.random.default_rng(derive("partitions", seed))
     chain = walk(lambda labels: fits(labels).log_likelihood, partitions, start, steps, rng)
     kept = chain.states[settings.warmup :][settings.thinning - 1 :: settings.thinning]
@@ -148,7 +148,7 @@ def _fit_partitions(
     kernel = Additive(as_kernel(surrogate.kernel), tuple(kept))
     density = fits.density(kept[0])
     density.evaluations = fits.evaluations
-    fields: dict[str, Any] = {"acceptance": chain.acceptance, "partitions": len(fits)}
+    fields: dict[str, Any] = {"acceptance": chain.acceptance, "num_partitions": len(fits)}
     return _ensemble(X, Y, density, theta, "partitions", began, kernel=kernel, **fields)
 
 
@@ -169,26 +169,36 @@ def _fit_sequentially(
     before = None if carry.state is None else State.from_dict(carry.state)
     step = None
     if before is None:
-        refreshed: str | None = "first"
+        refresh_reason: str | None = "first"
     elif before.age + 1 >= sequential.refresh_period(len(outputs), *schedule):
-        refreshed = "scheduled"
+        refresh_reason = "scheduled"
     else:
         step = sequential.advance(
-            density, before, inputs, outputs, num_sets=settings.num_sets, transitions=transitions, seed=seed
+            density,
+            before,
+            inputs,
+            outputs,
+            num_mcmc_samples=settings.num_mcmc_samples,
+            transitions=transitions,
+            seed=seed,
         )
-        refreshed = step.failure
-    fields: dict[str, Any] = {"effective_sets": None if step is None else step.effective_sets}
-    if step is not None and refreshed is None:
+        refresh_reason = step.failure
+    fields: dict[str, Any] = {"carried_ess": None if step is None else step.carried_ess}
+    if step is not None and refresh_reason is None:
         state = step.state
         carry.state = state.as_dict()
-        fields |= {"acceptance": step.acceptance, "step_size": state.step_size, "refreshes": state.refreshes}
+        fields |= {"acceptance": step.acceptance, "step_size": state.step_size, "num_refreshes": state.num_refreshes}
         return _ensemble(X, Y, density, state.theta, "sequential", began, **fields)
     draws = posterior.draw(density, "nuts", settings, seed)
     # From the step that failed rather than from the state before it: a step size that was too large has been adapted
     # there, and would fail again and again.
     state = sequential.begin(draws, density, inputs, outputs, before if step is None else step.state)
     carry.state = state.as_dict()
-    fields |= {"refreshed": refreshed, "refreshes": state.refreshes, "next_step_size": state.step_size}
+    fields |= {
+        "refresh_reason": refresh_reason,
+        "num_refreshes": state.num_refreshes,
+        "next_step_size": state.step_size,
+    }
     return _from_chain(X, Y, density, draws, "sequential", began, **fields)
 
 
@@ -212,8 +222,12 @@ def _ensemble(
     kernel: Kernel | None = None,
     **fields: Any,
 ) -> FullyBayesianGP:
-    fields |= {"sampler": sampler, "gradient_evaluations": density.evaluations, "seconds": time.perf_counter() - began}
-    diagnostics = Diagnostics(draws=len(theta), **fields) if chain is None else summarise(chain, **fields)
+    fields |= {
+        "sampler": sampler,
+        "gradient_evaluations": density.evaluations,
+        "wall_seconds": time.perf_counter() - began,
+    }
+    diagnostics = Diagnostics(draws=len(theta), **fields) if chain is None else summarize(chain, **fields)
     parameters = {name: torch.from_numpy(values) for name, values in density.constrain(theta).items()}
     return FullyBayesianGP(
         X,

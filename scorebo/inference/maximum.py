@@ -11,20 +11,20 @@ NUM_STARTS = 8
 WALL = 1e100
 
 
-def maximise(density: LogDensity, *, noise_minimum: float, seed: int, starts: int = NUM_STARTS) -> np.ndarray:
+def maximize(density: LogDensity, *, noise_lower_bound: float, seed: int, starts: int = NUM_STARTS) -> np.ndarray:
     """Highest point of the density found by L-BFGS-B from the best of many prior draws. `dim`.
 
     Raises:
         RuntimeError: the density is finite at none of the starts.
     """
-    low, high = _limits(density, noise_minimum)
+    low, high = _limits(density, noise_lower_bound)
     candidates = np.clip(density.sample_prior(np.random.default_rng(seed), 8 * starts), low, high)
     values = np.array([density(theta)[0] for theta in candidates])
     best = np.argsort(-values)[:starts]
-    return climb(density, candidates[best[np.isfinite(values[best])]], noise_minimum=noise_minimum)
+    return climb(density, candidates[best[np.isfinite(values[best])]], noise_lower_bound=noise_lower_bound)
 
 
-def climb(density: LogDensity, starts: np.ndarray, *, noise_minimum: float) -> np.ndarray:
+def climb(density: LogDensity, starts: np.ndarray, *, noise_lower_bound: float) -> np.ndarray:
     """Highest point of the density that L-BFGS-B reaches from any of the starts, `S x dim`. `dim`.
 
     Raises:
@@ -35,7 +35,7 @@ def climb(density: LogDensity, starts: np.ndarray, *, noise_minimum: float) -> n
     if density.dim == 0:
         return np.empty(0)
     best_theta, best_value = None, -np.inf
-    bounds = list(zip(*_limits(density, noise_minimum), strict=True))
+    bounds = list(zip(*_limits(density, noise_lower_bound), strict=True))
     for start in starts:
         result = minimize(lambda theta: _negated(density, theta), start, jac=True, bounds=bounds)
         if result.fun < WALL and -result.fun > best_value:
@@ -45,9 +45,9 @@ def climb(density: LogDensity, starts: np.ndarray, *, noise_minimum: float) -> n
     return best_theta
 
 
-def _limits(density: LogDensity, noise_minimum: float) -> tuple[np.ndarray, np.ndarray]:
+def _limits(density: LogDensity, noise_lower_bound: float) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds of θ, infinite where there are none. `dim` each."""
-    low, high = zip(*density.bounds(noise_minimum), strict=True)
+    low, high = zip(*density.bounds(noise_lower_bound), strict=True)
     return (
         np.array([-np.inf if limit is None else limit for limit in low]),
         np.array([np.inf if limit is None else limit for limit in high]),
@@ -66,7 +66,7 @@ def laplace_draws(density: LogDensity, *, size: int, seed: int) -> np.ndarray:
     The fallback when a sampler keeps failing. The Hessian comes from differences of the exact gradient; directions of
     no curvature get the spread of a unit normal, so that the draws stay finite.
     """
-    mode = maximise(density, noise_minimum=0.0, seed=seed)
+    mode = maximize(density, noise_lower_bound=0.0, seed=seed)
     step = 1e-4
     columns = [(density(mode + step * e)[1] - density(mode - step * e)[1]) / (2 * step) for e in np.eye(density.dim)]
     hessian = np.stack(columns)

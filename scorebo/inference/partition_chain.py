@@ -3,7 +3,7 @@
 Gardner, Guo, Weinberger, Garnett, Grosse. Discovering and exploiting additive structure for Bayesian optimization.
 AISTATS 2017.
 
-A state is a label vector; its target is the marginal likelihood at the hyperparameters that maximise the posterior
+A state is a label vector; its target is the marginal likelihood at the hyperparameters that maximize the posterior
 given the partition. These are a function of data and partition alone, whichever way the chain came, so that a
 partition that comes up again is not fitted again.
 """
@@ -63,7 +63,7 @@ class PartitionFits:
         _, y, surrogate = self._data
         density = self.density(labels)
         starts = np.stack([_start(density, float(y.var()), len(set(labels)), *start) for start in STARTS])
-        theta = maximum.climb(density, starts, noise_minimum=surrogate.noise_minimum)
+        theta = maximum.climb(density, starts, noise_lower_bound=surrogate.noise_lower_bound)
         self.evaluations += density.evaluations
         return Fitted(theta, density.log_likelihood(theta))
 

@@ -26,7 +26,7 @@ class ChainSettings:
 
     warmup: int
     thinning: int
-    num_sets: int
+    num_mcmc_samples: int
     max_tree_depth: int | None = None
     target_acceptance: float | None = None
 
@@ -55,7 +55,7 @@ def draw(density: LogDensity, sampler: str, settings: ChainSettings, seed: int) 
                 start(density, seed, attempt),
                 seed=derive(sampler, seed, attempt) >> 1,
                 warmup=settings.warmup,
-                draws=settings.thinning * settings.num_sets,
+                draws=settings.thinning * settings.num_mcmc_samples,
                 max_tree_depth=settings.max_tree_depth,
                 target_acceptance=settings.target_acceptance,
             )
@@ -68,13 +68,13 @@ def draw(density: LogDensity, sampler: str, settings: ChainSettings, seed: int) 
         problems[problem] = None
         logger.warning("Sampler %s, attempt %d of %d failed: %s.", sampler, attempt + 1, ATTEMPTS, problem)
     logger.warning("Sampler %s failed %d times: the sets are Laplace draws around the maximum.", sampler, ATTEMPTS)
-    theta = maximum.laplace_draws(density, size=settings.num_sets, seed=derive("laplace", seed))
+    theta = maximum.laplace_draws(density, size=settings.num_mcmc_samples, seed=derive("laplace", seed))
     return ColdDraws(theta, None, retries=ATTEMPTS, fallback="laplace", retry_reason="; ".join(problems))
 
 
 def start(density: LogDensity, seed: int, attempt: int = 0) -> np.ndarray:
     """Where a chain begins: the best of some prior draws; on the last attempt the maximum of the density."""
     if attempt == ATTEMPTS - 1:
-        return maximum.maximise(density, noise_minimum=0.0, seed=derive("start", seed, attempt))
+        return maximum.maximize(density, noise_lower_bound=0.0, seed=derive("start", seed, attempt))
     draws = density.sample_prior(np.random.default_rng(derive("start", seed, attempt)), PRIOR_DRAWS_FOR_START)
     return draws[int(np.argmax([density(theta)[0] for theta in draws]))]

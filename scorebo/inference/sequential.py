@@ -32,7 +32,7 @@ START_STEP_SIZE = 0.5
 # or when a larger fraction of the sets never moved.
 COLLAPSED_BELOW = 0.2
 LEAST_ACCEPTANCE, MOST_STUCK = 0.3, 0.25
-# Between the outputs of two fits as the model sees them; standardising again is an affine map, with correlation 1.
+# Between the outputs of two fits as the model sees them; standardizing again is an affine map, with correlation 1.
 LEAST_CORRELATION = 0.9
 
 
@@ -46,7 +46,7 @@ class State:
         recent: `R x dim`, draws of this and the last few fits, on the scale of this one's outputs.
         step_size: of the next transition, in whitened coordinates.
         age: fits since the last cold chain.
-        refreshes: cold chains so far.
+        num_refreshes: cold chains so far.
         y: `n`, the outputs of the fit.
         inputs: digest of the inputs of the fit.
     """
@@ -56,7 +56,7 @@ class State:
     recent: np.ndarray
     step_size: float
     age: int
-    refreshes: int
+    num_refreshes: int
     y: np.ndarray
     inputs: str
 
@@ -79,7 +79,7 @@ class Step:
 
     state: State
     acceptance: float | None = None
-    effective_sets: float | None = None
+    carried_ess: float | None = None
     failure: str | None = None
 
 
@@ -93,7 +93,7 @@ def begin(draws: ColdDraws, density: LogDensity, X: np.ndarray, y: np.ndarray, b
         recent=pool[spaced],
         step_size=START_STEP_SIZE if before is None else before.step_size,
         age=0,
-        refreshes=1 + (0 if before is None else before.refreshes),
+        num_refreshes=1 + (0 if before is None else before.num_refreshes),
         y=y,
         inputs=_digest(X),
     )
@@ -126,22 +126,29 @@ def continues(state: State, X: np.ndarray, y: np.ndarray) -> tuple[float, float]
 
 
 def advance(
-    density: LogDensity, state: State, X: np.ndarray, y: np.ndarray, *, num_sets: int, transitions: int, seed: int
+    density: LogDensity,
+    state: State,
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    num_mcmc_samples: int,
+    transitions: int,
+    seed: int,
 ) -> Step:
     """The sets of `state` on the posterior of more data."""
-    scaling = continues(state, X, y)
-    if scaling is None or state.theta.shape != (num_sets, density.dim):
+    transform = continues(state, X, y)
+    if transform is None or state.theta.shape != (num_mcmc_samples, density.dim):
         return Step(state, failure="other data")
     rng = np.random.default_rng(derive("sequential", seed))
-    # Outputs are standardised anew for every fit. Moving the sets along is exact but for the prior, which the weights
+    # Outputs are standardized anew for every fit. Moving the sets along is exact but for the prior, which the weights
     # account for; the map's Jacobian is the same for all sets.
-    theta, recent = density.rescale(state.theta, *scaling), density.rescale(state.recent, *scaling)
+    theta, recent = density.rescale(state.theta, *transform), density.rescale(state.recent, *transform)
     population = hmc.Population(theta, *density.batch(theta))
     log_weight = population.value - state.value
-    weight = np.exp(log_weight - log_weight.max()) if np.isfinite(log_weight.max()) else np.zeros(num_sets)
+    weight = np.exp(log_weight - log_weight.max()) if np.isfinite(log_weight.max()) else np.zeros(num_mcmc_samples)
     effective = float(weight.sum() ** 2 / np.sum(weight**2)) if weight.any() else 0.0
-    if effective < COLLAPSED_BELOW * num_sets:
-        return Step(state, effective_sets=effective, failure="diversity")
+    if effective < COLLAPSED_BELOW * num_mcmc_samples:
+        return Step(state, carried_ess=effective, failure="diversity")
     # Always, not only where the weights are uneven: then no weights are left over, and where they are even hardly a set
     # is replaced.
     population = population.take(_systematic(weight / weight.sum(), rng))
@@ -167,7 +174,7 @@ def advance(
     failure = None
     if moves.acceptance < LEAST_ACCEPTANCE:
         failure = "acceptance"
-    elif moves.stuck > MOST_STUCK * num_sets:
+    elif moves.stuck > MOST_STUCK * num_mcmc_samples:
         failure = "diversity"
     return Step(after, moves.acceptance, effective, failure)
 

@@ -1,12 +1,12 @@
-"""The covariance of some draws, estimated so that it can be factorised however few they are."""
+"""The covariance of some draws, estimated so that it can be factorized however few they are."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# Weight of the guess about every variance, in draws, and its value: as in Stan's regularisation of its mass matrix.
+# Weight of the guess about every variance, in draws, and its value: as in Stan's regularization of its mass matrix.
 GUESS_DRAWS, GUESS_VARIANCE = 5.0, 1e-3
-# Correlations are never taken at their full value: the draws come from several posteriors, if neighbouring ones.
+# Correlations are never taken at their full value: the draws come from several posteriors, if neighboring ones.
 LEAST_SHRINKAGE = 0.02
 
 
@@ -17,10 +17,10 @@ def whitening_factor(draws: np.ndarray) -> np.ndarray:
     A shrinkage approach to large-scale covariance matrix estimation, 2005), so that 128 draws do for 400 dimensions.
     """
     count, dim = draws.shape
-    centred = draws - draws.mean(axis=0)
-    observed = np.mean(centred**2, axis=0)
+    centered = draws - draws.mean(axis=0)
+    observed = np.mean(centered**2, axis=0)
     variance = (count * observed + GUESS_DRAWS * GUESS_VARIANCE) / (count + GUESS_DRAWS)
-    scaled = centred / np.sqrt(np.where(observed > 0.0, observed, 1.0))
+    scaled = centered / np.sqrt(np.where(observed > 0.0, observed, 1.0))
     correlation = scaled.T @ scaled / count
     # The variance over the draws of each product z_i z_j, whose mean the correlation is.
     error = ((scaled**2).T @ scaled**2 / count - correlation**2) / count

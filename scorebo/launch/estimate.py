@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
-from scorebo.launch import outcomes
+from scorebo.launch import run_notes
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.launch.timings import Spent, iteration_timings, spent
 from scorebo.store.identity import identity_nodes, node_name, run_id
@@ -97,7 +97,7 @@ class Stored:
 
     def _memory(self, key: str) -> list[float]:
         """What the workers of sweeps noted about a run."""
-        peaks = [outcomes.read_note(sweep, run).get("peak_memory_mb") for sweep, run in self._noted.get(key, [])]
+        peaks = [run_notes.read_note(sweep, run).get("peak_memory_mb") for sweep, run in self._noted.get(key, [])]
         return [float(peak) for peak in peaks if peak]
 
 

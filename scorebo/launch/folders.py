@@ -30,7 +30,7 @@ def new_folder(results: Path, name: str) -> Path:
             except FileExistsError:
                 continue
             (folder / "logs").mkdir()
-            (folder / "outcomes").mkdir()
+            (folder / "notes").mkdir()
             return folder.resolve()
     raise AssertionError  # the count does not end
 

@@ -82,7 +82,7 @@ def _read(answers: str) -> dict[str, Cost]:
     for line in answers.splitlines():
         with contextlib.suppress(ValueError, LookupError, TypeError):  # cut short, or printed by a task
             answer = json.loads(line)
-            found[answer["kind"]] = Cost(answer["seconds"], answer["memory_mb"], "pilot", answer["cpu_seconds"])
+            found[answer["kind"]] = Cost(answer["wall_seconds"], answer["memory_mb"], "pilot", answer["cpu_seconds"])
     return found
 
 
@@ -131,7 +131,7 @@ def main() -> None:
         except Exception as error:
             print(f"No pilot of {config['benchmark']['name']}: {error}", file=sys.stderr)
             continue
-        answer = {"kind": kind, "seconds": wall, "cpu_seconds": cpu, "memory_mb": peak_memory_mb()}
+        answer = {"kind": kind, "wall_seconds": wall, "cpu_seconds": cpu, "memory_mb": peak_memory_mb()}
         print(json.dumps(answer), flush=True)
 
 

@@ -17,7 +17,7 @@ from collections import deque
 from typing import Any
 
 from scorebo.errors import InputError
-from scorebo.launch import outcomes
+from scorebo.launch import run_notes
 from scorebo.launch.finished_runs import Verified
 from scorebo.launch.fork_server import Nursery
 from scorebo.launch.settings import read_settings, usable_cores
@@ -134,7 +134,7 @@ class Pool:
             nursery.kill()
         for worker in self._working():
             worker.settle()
-            self._stop(worker, f"{self.sweep.name} was cancelled", outcomes.CANCELLED)
+            self._stop(worker, f"{self.sweep.name} was cancelled", run_notes.CANCELLED)
 
     def _hand_out(self) -> None:
         while self.waiting and len(self._working()) < self.workers:
@@ -176,7 +176,7 @@ class Pool:
                     self._stop(worker, f"its process {_describe_end(number)}")
                 return
             elif worker.index is not None:
-                if word == outcomes.BUSY:
+                if word == run_notes.BUSY:
                     self.busy[worker.index] = time.monotonic()
                 worker.index = None
 
@@ -195,7 +195,7 @@ class Pool:
             if worker.minutes() > limit:
                 self._stop(worker, f"time limit: it took more than launcher.minutes={limit:g}")
 
-    def _stop(self, worker: Worker, reason: str, state: str = outcomes.FAILED) -> None:
+    def _stop(self, worker: Worker, reason: str, state: str = run_notes.FAILED) -> None:
         """End a worker, if it has not, and note why its run did not."""
         self.selector.unregister(worker)
         worker.kill()
@@ -206,10 +206,10 @@ class Pool:
         self.selector.unregister(worker)
         worker.close()
 
-    def _note(self, index: int, reason: str, state: str = outcomes.FAILED) -> None:
+    def _note(self, index: int, reason: str, state: str = run_notes.FAILED) -> None:
         run = self.sweep.runs[index]
         try:
-            outcomes.note(self.sweep, run, state, reason=reason)
+            run_notes.note(self.sweep, run, state, reason=reason)
         except InputError as error:  # a full disk; the pool goes on with the other runs
             print(f"{run.label}: {reason}; {error}", file=sys.stderr, flush=True)
 

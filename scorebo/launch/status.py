@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
-from scorebo.launch import outcomes
+from scorebo.launch import run_notes
 from scorebo.launch.cluster import Cluster, job_log
 from scorebo.launch.finished_runs import Verified
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
@@ -146,10 +146,10 @@ def _unfinished(
     elif problem is not None:
         status.state, status.reason = "failed", problem
     else:
-        status.state, status.reason, status.log = _judge(status, folder, where, cluster)
+        status.state, status.reason, status.log = _metrics(status, folder, where, cluster)
 
 
-def _judge(
+def _metrics(
     status: RunStatus, folder: Path, where: Sequence[tuple[Sweep, int]], cluster: Cluster
 ) -> tuple[str, str | None, str | None]:
     """State, reason and log of a run that nobody is at, from the last sweep that knows anything about it."""
@@ -161,11 +161,11 @@ def _judge(
     damaged = os.path.exists(f"{folder}/finished.json")
     for sweep, index in reversed(where):
         run = sweep.runs[index]
-        told = outcomes.read_note(sweep, run)
-        if told.get("state") == outcomes.BUSY:
+        told = run_notes.read_note(sweep, run)
+        if told.get("state") == run_notes.BUSY:
             continue  # it was in the hands of another sweep
         path = _log(sweep, index, cluster)
-        if told.get("state") == outcomes.FAILED:
+        if told.get("state") == run_notes.FAILED:
             return "failed", told.get("reason"), path
         if damaged:  # whatever became of its job or pool, which the run had no need of any more
             return "lost", _DAMAGED, path
@@ -194,16 +194,16 @@ def _is_pending(sweep: Sweep, index: int, cluster: Cluster) -> bool:
     on_slurm = sweep.about["launcher"]["name"] == "slurm"
     if not on_slurm and not sweep.alive:
         return False
-    told = outcomes.read_note(sweep, sweep.runs[index]).get("state")
+    told = run_notes.read_note(sweep, sweep.runs[index]).get("state")
     if on_slurm:
-        return cluster.has(sweep, index, failed=told == outcomes.FAILED)
-    return told not in (outcomes.FAILED, outcomes.FINISHED)
+        return cluster.has(sweep, index, failed=told == run_notes.FAILED)
+    return told not in (run_notes.FAILED, run_notes.FINISHED)
 
 
 def holds(sweep: Sweep, index: int, cluster: Cluster) -> bool:
     """Whether a sweep may have an unfinished run in its hands: before it, or at it, also if its pool has died since."""
-    told = outcomes.read_note(sweep, sweep.runs[index]).get("state")
-    return told == outcomes.STARTED or _is_pending(sweep, index, cluster)
+    told = run_notes.read_note(sweep, sweep.runs[index]).get("state")
+    return told == run_notes.STARTED or _is_pending(sweep, index, cluster)
 
 
 def _pace(status: RunStatus, folder: Path, now: float | None) -> None:

@@ -4,7 +4,7 @@
         sweep.json       who submitted what, where, and with which launcher
         runs.json        every run: its id, folder, names, and number of records
         configs.jsonl    the resolved configuration of every run; editing a YAML file later changes nothing
-        outcomes/        <run>.json: the last that a worker noted about a run (started, failed and why, …)
+        notes/           <run>.json: the last that a worker noted about a run (started, failed and why, …)
         logs/            <run>.log: what a run printed
         jobs.json        launcher=slurm: which job does which runs
         lock             launcher=local: held while the sweep's process lives

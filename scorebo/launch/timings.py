@@ -16,7 +16,7 @@ from scorebo.launch.folders import SWEEPS
 _TAIL_BYTES = 1 << 16
 _LAST = 3
 # A record has many numbers more: its timings alone are parsed.
-_TIMINGS = re.compile(rb'"(seconds|cpu_seconds)":(\{[^{}]*\})')
+_TIMINGS = re.compile(rb'"(wall_seconds|cpu_seconds)":(\{[^{}]*\})')
 
 
 class Spent(NamedTuple):
@@ -32,12 +32,12 @@ class Spent(NamedTuple):
 
 
 def spent(record: Mapping[str, Any]) -> Spent:
-    """What the iteration of a record takes, from its `seconds` and `cpu_seconds` by phase.
+    """What the iteration of a record takes, from its `wall_seconds` and `cpu_seconds` by phase.
 
     Fit, metrics and acquisition only compute: where they took longer than their processor time, they waited for a
     processor. An evaluation may wait for something else, so that all its wall time counts.
     """
-    wall, cpu = record["seconds"], record.get("cpu_seconds")
+    wall, cpu = record["wall_seconds"], record.get("cpu_seconds")
     if cpu is None:
         return Spent(sum(wall.values()), None)
     free = sum(time if phase == "evaluate" else min(time, cpu[phase]) for phase, time in wall.items())
@@ -45,18 +45,18 @@ def spent(record: Mapping[str, Any]) -> Spent:
 
 
 def iteration_timings(records: bytes) -> Iterator[dict[str, dict[str, float]]]:
-    """`seconds` and `cpu_seconds` of every iteration with a model; the initial design says nothing about the rest."""
+    """`wall_seconds` and `cpu_seconds` of every iteration with a model."""
     for line in records.splitlines():
         with contextlib.suppress(ValueError):  # a damaged line
             timings = {name.decode(): json.loads(phases) for name, phases in _TIMINGS.findall(line)}
-            if "fit" in timings.get("seconds", {}):
+            if "fit" in timings.get("wall_seconds", {}):
                 yield timings
 
 
 def seconds_per_iteration(folder: Path) -> float | None:
     """The mean wall time of the last few iterations of a run; None before the first with a model."""
     last = list(iteration_timings(last_bytes(folder / "records.jsonl", _TAIL_BYTES)))[-_LAST:]
-    return sum(sum(timings["seconds"].values()) for timings in last) / len(last) if last else None
+    return sum(sum(timings["wall_seconds"].values()) for timings in last) / len(last) if last else None
 
 
 def seconds_since_record(folder: Path, now: float | None) -> float | None:

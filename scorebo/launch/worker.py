@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scorebo.errors import InputError, reason_of
-from scorebo.launch import outcomes
+from scorebo.launch import run_notes
 from scorebo.launch.failure import print_failure
 from scorebo.launch.sweep import Sweep
 from scorebo.store.lock import RunBusyError
@@ -41,7 +41,7 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
 
     began = time.perf_counter()
     try:
-        outcomes.note(sweep, run, outcomes.STARTED, **where)
+        run_notes.note(sweep, run, run_notes.STARTED, **where)
         with _printing_to(sweep.log(run)):
             reset_peak_memory()
             try:
@@ -52,21 +52,21 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
                 print_failure(error)
                 raise
     except RunBusyError as error:
-        outcomes.note(sweep, run, outcomes.BUSY, reason=str(error), **where)
-        return outcomes.BUSY
+        run_notes.note(sweep, run, run_notes.BUSY, reason=str(error), **where)
+        return run_notes.BUSY
     except CancelledError as error:
         with contextlib.suppress(InputError):  # as below
-            outcomes.note(sweep, run, outcomes.CANCELLED, reason=str(error), **where)
-        return outcomes.CANCELLED
+            run_notes.note(sweep, run, run_notes.CANCELLED, reason=str(error), **where)
+        return run_notes.CANCELLED
     except Exception as error:
         with contextlib.suppress(InputError):  # a disk that is full; the launcher still knows that the run ended
-            outcomes.note(sweep, run, outcomes.FAILED, reason=reason_of(error), **where)
-        return outcomes.FAILED
+            run_notes.note(sweep, run, run_notes.FAILED, reason=reason_of(error), **where)
+        return run_notes.FAILED
     seconds = time.perf_counter() - began
-    outcomes.note(
-        sweep, run, outcomes.FINISHED, seconds=seconds, records=made, peak_memory_mb=peak_memory_mb(), **where
+    run_notes.note(
+        sweep, run, run_notes.FINISHED, wall_seconds=seconds, records=made, peak_memory_mb=peak_memory_mb(), **where
     )
-    return outcomes.FINISHED
+    return run_notes.FINISHED
 
 
 @contextlib.contextmanager

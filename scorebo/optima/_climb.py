@@ -54,7 +54,7 @@ def step_workspace(dim):  # type: ignore[no-untyped-def]
 
 @numba.njit(**_options)
 def newton_step(x, gradient, hessian, damping, scale, lower, upper, step, work):  # type: ignore[no-untyped-def]
-    """Maximise the quadratic model less ½·damping·Σ(step/scale)² over the box, coordinate bounds fixed as they are met.
+    """Maximize the quadratic model less ½·damping·Σ(step/scale)² over the box, coordinate bounds fixed as they are met.
 
     Returns:
         The damping used: raised where the given one leaves the model unbounded.

@@ -61,7 +61,7 @@ def _choose_starts(points, candidates, scale, count):  # type: ignore[no-untyped
 
 @njit(**_options)
 def search_set(points, values, candidates, tolerance, count, paths, single, scale, lower, upper, unit, optimal):  # type: ignore[no-untyped-def]
-    """Maximise every path of one set.
+    """Maximize every path of one set.
 
     Args:
         points: `R x D`, raw points.

@@ -3,7 +3,7 @@
 A path is mean + Σ_f (a_f cos ω_f·x + b_f sin ω_f·x) + Σ_i β_i k(x, x_i). With v_f = a_f cos + b_f sin and
 u_f = b_f cos − a_f sin the sum of waves has gradient Σ u_f ω_f and Hessian −Σ v_f ω_f ω_fᵀ: one sine and cosine for
 each frequency serves all three. Frequencies are taken in blocks that stay in the fastest cache, each stage a loop of
-its own that the compiler vectorises.
+its own that the compiler vectorizes.
 """
 
 from __future__ import annotations

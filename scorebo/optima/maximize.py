@@ -27,10 +27,10 @@ def sample_optima(
     num_optima: int = 8,
     num_features: int = 2048,
     raw_samples: int = 1280,
-    restarts: int = 12,
+    num_restarts: int = 12,
     seed: int = 0,
 ) -> tuple[Tensor, Tensor]:
-    """Draw functions from the posterior under every set, and maximise each over the box.
+    """Draw functions from the posterior under every set, and maximize each over the box.
 
     Args:
         model: the ensemble.
@@ -39,19 +39,19 @@ def sample_optima(
         num_features: Fourier features of a function.
         raw_samples: points that cover the box, at which the search begins, for functions that are easy to search;
             times the `effort` for others.
-        restarts: most climbs for each such function, times the effort likewise; most are soon given up.
+        num_restarts: most climbs for each such function, times the effort likewise; most are soon given up.
         seed: the result is a function of it; the global random state is neither used nor changed.
 
     Returns:
         optimal_inputs `N x M x D` and optimal_outputs `N x M x 1`, exactly the functions at these inputs.
     """
-    for name, number in (("num_optima", num_optima), ("raw_samples", raw_samples), ("restarts", restarts)):
+    for name, number in (("num_optima", num_optima), ("raw_samples", raw_samples), ("num_restarts", num_restarts)):
         check_integer(name, number, 1)
     box = check_bounds(bounds, model.dim)
     if isinstance(model.kernel, Warped):
-        return _sample_warped(model, model.kernel, box, (num_optima, num_features, raw_samples, restarts), seed)
+        return _sample_warped(model, model.kernel, box, (num_optima, num_features, raw_samples, num_restarts), seed)
     paths = sample_paths(model, num_optima, num_features, seed)
-    return maximise_paths(paths, model, box, raw_samples, restarts, seed)
+    return maximize_paths(paths, model, box, raw_samples, num_restarts, seed)
 
 
 def _sample_warped(
@@ -60,23 +60,24 @@ def _sample_warped(
     """The same under warped inputs: a set is an ordinary GP of the inputs as it sees them, and is searched there."""
     corners = kernel.warp(bounds)
     found = [
-        sample_optima(model.unwarped(m), corners[m], *numbers, derive("optima", seed, m)) for m in range(model.num_sets)
+        sample_optima(model.unwarped(m), corners[m], *numbers, derive("optima", seed, m))
+        for m in range(model.num_mcmc_samples)
     ]
     warped, outputs = (torch.cat(part, dim=1) for part in zip(*found, strict=True))
     inputs = kernel.unwarp(warped.unsqueeze(-2)).squeeze(-2)
     return torch.minimum(torch.maximum(inputs, bounds[0]), bounds[1]), outputs
 
 
-def maximise_paths(
-    paths: PosteriorPaths, model: FullyBayesianGP, bounds: Tensor, raw_samples: int, restarts: int, seed: int
+def maximize_paths(
+    paths: PosteriorPaths, model: FullyBayesianGP, bounds: Tensor, raw_samples: int, num_restarts: int, seed: int
 ) -> tuple[Tensor, Tensor]:
-    """Maximise every path over the box; arguments and results as in `sample_optima`."""
+    """Maximize every path over the box; arguments and results as in `sample_optima`."""
     raw = raw_points(model, bounds, raw_samples, seed)
     lower, upper = bounds.numpy()
-    starts = (restarts * effort(model.lengthscale, bounds[1] - bounds[0])).ceil().int().tolist()
+    starts = (num_restarts * effort(model.lengthscale, bounds[1] - bounds[0])).ceil().int().tolist()
     unit = model.prior_variance.sqrt().tolist()
-    optimal = np.empty((paths.num_sets, paths.num_paths, paths.dim))
-    for m in range(paths.num_sets):
+    optimal = np.empty((paths.num_mcmc_samples, paths.num_paths, paths.dim))
+    for m in range(paths.num_mcmc_samples):
         single = paths.of_set(m, single=True)
         values = raw.screened(m, single)
         candidates = _highest(values, CANDIDATES + CANDIDATES_PER_START * starts[m])

@@ -58,7 +58,7 @@ class PosteriorPaths:
         return self.cosine_weights.shape[0]
 
     @property
-    def num_sets(self) -> int:
+    def num_mcmc_samples(self) -> int:
         """Hyperparameter sets, M."""
         return self.lengthscale.shape[0]
 
@@ -139,7 +139,7 @@ def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int =
     """Draw functions from the posterior under every hyperparameter set.
 
     Args:
-        model: the ensemble; its factorisation is used as it is.
+        model: the ensemble; its factorization is used as it is.
         num_paths: draws from each set, N.
         num_features: Fourier features, an even number: a cosine and a sine for each frequency.
         seed: the result is a function of it; the global random state is neither used nor changed.
@@ -150,17 +150,17 @@ def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int =
     check_integer("seed", seed, 0)
     if isinstance(model.kernel, Warped):
         raise InputError("Paths under warped inputs are drawn set by set: take those of model.unwarped(m).")
-    num_sets, dim, count = model.num_sets, model.dim, num_features // 2
+    num_mcmc_samples, dim, count = model.num_mcmc_samples, model.dim, num_features // 2
 
     # One sequence cut into M pieces: each covers the spectrum evenly by itself, and no two are alike.
     engine = SobolEngine(dim + 1, scramble=True, seed=derive("paths", seed, "frequencies") % 2**31)
-    uniform = engine.draw(num_sets * count, dtype=torch.float64).reshape(num_sets, count, dim + 1)
+    uniform = engine.draw(num_mcmc_samples * count, dtype=torch.float64).reshape(num_mcmc_samples, count, dim + 1)
     frequencies = model.kernel.frequencies(uniform) / model.lengthscale.unsqueeze(-2)
 
     normal = generator("paths", seed, "weights").standard_normal
-    weights = torch.from_numpy(normal((2, num_paths, num_sets, count)))
+    weights = torch.from_numpy(normal((2, num_paths, num_mcmc_samples, count)))
     weights *= (model.outputscale.unsqueeze(-1) * model.kernel.wave_shares(count)).sqrt()
-    noise = torch.from_numpy(normal((num_paths, num_sets, len(model.train_X))))
+    noise = torch.from_numpy(normal((num_paths, num_mcmc_samples, len(model.train_X))))
     noise *= model.noise_variance.sqrt().unsqueeze(-1)
 
     # Kept as the compiled search wants them: at D = 388 and 8192 features a second copy is 200 MB.

@@ -22,10 +22,10 @@ HILL = 1.7
 # Least effort for each dimension (in many dimensions smooth paths too have hills, in the corners), and most.
 EFFORT_PER_DIMENSION = 0.35
 MOST_EFFORT = 8.0
-# Points are stretched about the centre and clipped: a third of the optimal coordinates lie on a bound, the more the
+# Points are stretched about the center and clipped: a third of the optimal coordinates lie on a bound, the more the
 # longer the lengthscale. Stretch for a lengthscale of zero, and of the box or more.
 LEAST_STRETCH, MOST_STRETCH = 1.1, 1.7
-# Above this dimension corners hold climbs fast, each is long, and few from around the centre find more.
+# Above this dimension corners hold climbs fast, each is long, and few from around the center find more.
 MANY_DIMENSIONS = 100
 MANY_STRETCH = 0.5
 # Spread of the points around promising ones, as a fraction of the box.
@@ -99,7 +99,7 @@ def raw_points(model: FullyBayesianGP, bounds: Tensor, count: int, seed: int) ->
     `count` quasi-random ones over the box, times a set's `effort`; and the observed points.
     """
     width, dim = bounds[1] - bounds[0], bounds.shape[1]
-    centre = 0.5 * (bounds[0] + bounds[1])
+    center = 0.5 * (bounds[0] + bounds[1])
     u = LEFT if dim > 1 else 1
     v = min(RIGHT_MIRRORED, -(-count // (2 * u)))
     own = (count * effort(model.lengthscale, width) / (2 * u * v)).ceil().int().tolist()
@@ -111,7 +111,7 @@ def raw_points(model: FullyBayesianGP, bounds: Tensor, count: int, seed: int) ->
     observed = _inside(model.train_X, bounds)
     with torch.no_grad():
         mean, _ = model.marginals(model.train_X)  # n x M
-    best = observed[model.train_Y[:, 0].argmax()].expand(model.num_sets, -1)
+    best = observed[model.train_Y[:, 0].argmax()].expand(model.num_mcmc_samples, -1)
     promising = torch.stack([best, observed[mean.argmax(dim=0)]], dim=1)  # M x 2 x D
 
     def around(size: int) -> Tensor:
@@ -119,7 +119,7 @@ def raw_points(model: FullyBayesianGP, bounds: Tensor, count: int, seed: int) ->
         return _inside(promising[:, :, None] + width * perturbations((2, size, dim), AROUND, generator), bounds)
 
     def over(size: int, name: str) -> Tensor:
-        """Points that cover the box, as differences from its centre: `M x T x size x D`, T the most."""
+        """Points that cover the box, as differences from its center: `M x T x size x D`, T the most."""
         engine = SobolEngine(dim, scramble=True, seed=derive("optima", seed, name) % 2**31)
         cover = engine.draw(max(own) * size, dtype=torch.float64).reshape(-1, size, dim)
         return width * (stretch[:, None, None] * (cover - 0.5)).clamp(-0.5, 0.5)
@@ -127,7 +127,7 @@ def raw_points(model: FullyBayesianGP, bounds: Tensor, count: int, seed: int) ->
     of_left = _split(model.lengthscale / width, 2 + max(own), generator).unsqueeze(-2)
     near_left, over_left = of_left[:, :2], of_left[:, 2:]
     near = torch.where(near_left, around(u), 0.0), torch.where(near_left, 0.0, around(min(RIGHT, 2 * v)))
-    cover = centre + torch.where(over_left, over(u, "left"), 0.0), torch.where(over_left, 0.0, over(v, "right"))
+    cover = center + torch.where(over_left, over(u, "left"), 0.0), torch.where(over_left, 0.0, over(v, "right"))
     tiles = [
         (Tiles(near[0][m], near[1][m]), Tiles(cover[0][m, :size], cover[1][m, :size], mirrored=True))
         for m, size in enumerate(own)
@@ -140,13 +140,13 @@ def _inside(X: Tensor, bounds: Tensor) -> Tensor:
 
 
 def _split(lengthscale: Tensor, tiles: int, generator: torch.Generator) -> Tensor:
-    """Which coordinates vary on the left of each tile: `M x T x D`; one of each two with neighbouring lengthscales.
+    """Which coordinates vary on the left of each tile: `M x T x D`; one of each two with neighboring lengthscales.
 
     So both sides share the coordinates along which the paths change fast. A single coordinate varies on the right.
     """
-    num_sets, dim = lengthscale.shape
+    num_mcmc_samples, dim = lengthscale.shape
     rank = lengthscale.argsort(dim=-1).argsort(dim=-1)  # M x D
-    first = torch.rand(num_sets, tiles, (dim + 1) // 2, generator=generator) < 0.5
+    first = torch.rand(num_mcmc_samples, tiles, (dim + 1) // 2, generator=generator) < 0.5
     pair = (rank // 2).unsqueeze(1).expand(-1, tiles, -1)
     of_left = first.gather(-1, pair) ^ (rank % 2 == 1).unsqueeze(1)
     return of_left if dim > 1 else torch.zeros_like(of_left)

@@ -1,4 +1,4 @@
-"""Optimisation of the user's own function: an optimiser that is asked for points and told values, and its loop."""
+"""Optimization of the user's own function: an optimizer that is asked for points and told values, and its loop."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from scorebo.run.avoidance import MOST_FAILURES, fit_tried, propose, tried_point
 from scorebo.search.box import Bounds, check_bounds, unit_box
 from scorebo.seeds import derive
 from scorebo.store import write_atomically
-from scorebo.transforms.standardize import Scaling
+from scorebo.transforms.standardize import DataTransform
 
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
-NODES = ("model", "mcmc", "acquisition", "optimizer")
+NODES = ("model", "mcmc", "acquisition", "acquisition_optimizer")
 OPTIONS = ("file", "initial", "maximize", "settings")
 
 
 @dataclass(frozen=True)
 class Result:
-    """What an optimisation has found so far, in the function's own units.
+    """What an optimization has found so far, in the function's own units.
 
     Args:
         X: `n x D`, the points observed.
@@ -58,7 +58,7 @@ class Optimizer:
     """Proposes points (`ask`) and learns from values (`tell`), with the paper's settings for synthetic functions.
 
     Every proposal is a function of the observations and the seed (with `mcmc=sequential` also of when points were asked
-    for), so that an optimiser read back from its file goes on exactly as it would have.
+    for), so that an optimizer read back from its file goes on exactly as it would have.
 
     Args:
         bounds: `scorebo.Box(lower=…, upper=…)`, D pairs (lower, upper), or the two corners `2 x D`. A `2 x 2` tensor
@@ -102,7 +102,7 @@ class Optimizer:
         self._nodes = {name: config[name] for name in NODES}
         self._surrogate = load_model(config["model"])
         self._surrogate.check_dim(self.dim)
-        self._strategy = build_strategy(config["acquisition"], config["optimizer"])
+        self._strategy = build_strategy(config["acquisition"], config["acquisition_optimizer"])
         self.file = None if file is None else Path(file)
         self.points: list[list[float]] = []
         self.values: list[float] = []
@@ -132,7 +132,7 @@ class Optimizer:
             engine = SobolEngine(self.dim, scramble=True, seed=derive("own function", self.seed, "design"))
             unit = engine.draw(place + 1, dtype=torch.float64)[place]
             return self.bounds[0] + unit * (self.bounds[1] - self.bounds[0])
-        model, scaling = self._fit()
+        model, transform = self._fit()
         mcmc = self._nodes["mcmc"]
         context = Context(
             model=model,
@@ -144,7 +144,7 @@ class Optimizer:
             num_features=mcmc["num_features"] or Context.num_features,
         )
         failed = torch.tensor([failure["x"] for failure in self._failed()], dtype=torch.float64).reshape(-1, self.dim)
-        return scaling.from_unit(propose(self._strategy, context, scaling.to_unit(failed)).x)
+        return transform.from_unit(propose(self._strategy, context, transform.to_unit(failed)).x)
 
     def tell(self, x: Tensor | Sequence[float], y: float) -> None:
         """Add an observation; any point of the box will do, asked for or not."""
@@ -168,20 +168,20 @@ class Optimizer:
 
     def result(self) -> Result:
         """What has been found so far; at least two observations are needed."""
-        model, scaling = self._fit()
+        model, transform = self._fit()
         X, y = self._data()
-        best = int(scaling.to_model(y).argmax())
+        best = int(transform.to_model(y).argmax())
         seed = derive("own function", self.seed, "recommendation", len(y))
-        x, _ = maximize(MixtureMean(model), unit_box(self.dim), seed=seed, around=scaling.to_unit(X[best]))
+        x, _ = maximize(MixtureMean(model), unit_box(self.dim), seed=seed, around=transform.to_unit(X[best]))
         failures = [{"x": failure["x"], "reason": failure["reason"]} for failure in self.failures]
-        return Result(X, y, X[best], float(y[best]), scaling.from_unit(x.squeeze(0)), failures)
+        return Result(X, y, X[best], float(y[best]), transform.from_unit(x.squeeze(0)), failures)
 
-    def _fit(self) -> tuple[FullyBayesianGP, Scaling]:
+    def _fit(self) -> tuple[FullyBayesianGP, DataTransform]:
         count = len(self.values)
         if count < 2:
             raise InputError(f"At least two observations are needed, there are {count}.")
         carry = Carry(self._carried)
-        model, scaling = fit_tried(
+        model, transform = fit_tried(
             *self._tried(),
             self.bounds,
             self._surrogate,
@@ -191,7 +191,7 @@ class Optimizer:
             carry=carry,
         )
         self._fitted = (count, carry.state)
-        return model, scaling
+        return model, transform
 
     def _failed(self) -> list[dict[str, Any]]:
         """The failures to avoid: each point once, none that was observed later."""
@@ -240,7 +240,7 @@ class Optimizer:
             raise InputError(f"{file} cannot be read back ({error}); choose another file.") from error
         changed = sorted(key for key, value in self._identity().items() if stored.get(key) != value)
         if changed:
-            raise InputError(f"{file} belongs to an optimisation with other settings ({', '.join(changed)}).")
+            raise InputError(f"{file} belongs to an optimization with other settings ({', '.join(changed)}).")
 
 
 def optimize(
@@ -253,7 +253,7 @@ def optimize(
     on_failure: str = "stop",
     **options: Any,
 ) -> Result:
-    """Optimise a function over a box.
+    """Optimize a function over a box.
 
     Args:
         function: a point `D` (float64 tensor) -> a number; it may be noisy.

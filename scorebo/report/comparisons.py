@@ -29,7 +29,7 @@ def active_learning(table: pd.DataFrame, *, metric: str, ylabel: str, log: bool)
     return _comparison(rows, metric, ylabel, log, _model_notes(left_out))
 
 
-def optimisation(table: pd.DataFrame, *, metric: str, ylabel: str) -> FigureData:
+def optimization(table: pd.DataFrame, *, metric: str, ylabel: str) -> FigureData:
     """The same for a regret: its log10 per run, averaged over the runs and not made monotone."""
     rows = measured_rows(table, [LOG + metric])
     require_values(rows, metric)

@@ -129,9 +129,9 @@ class Evidence:
             rows = rows[rows[column] == name]
         if rows.empty:
             raise MissingRunsError(f"no runs of {' and '.join(only.values())}")
-        return self.sets_of(rows)
+        return self.hyperparameters_of(rows)
 
-    def sets_of(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def hyperparameters_of(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The hyperparameter sets of the runs that have these records."""
         from scorebo.store import collect_hyperparameters
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scorebo.gp import FullyBayesianGP
 
 COLORS = ("#0072B2", "#D55E00", "#009E73")
-GREY = "#777777"
+GRAY = "#777777"
 EXAMPLE = 15  # the fit shown by the first two: its sets explain the data in different ways
 NUM_OPTIMA = 2
 # Of twenty fits, one where moment matching is 6 % off on average (Hellinger), and one with 19 % where the mixture has
@@ -28,11 +28,11 @@ def sal(_: Any = None) -> Drawing:
 
     def drawing() -> Figure:
         model = small_fit(EXAMPLE)
-        figure, axes = _rows(model.num_sets + 1)
+        figure, axes = _rows(model.num_mcmc_samples + 1)
         _mixture(axes[0], model)
         near, _, _ = distances_per_set(model, "hellinger")
         mean, variance = (part.detach().numpy() for part in model.marginals(grid(), observation_noise=True))
-        for m in range(model.num_sets):
+        for m in range(model.num_mcmc_samples):
             _one(axes[m + 1, 0], model, mean[:, m], variance[:, m], COLORS[m], f"GP {m + 1}")
             _share(axes[m + 1, 1], near[:, m].numpy(), COLORS[m])
         _total(axes[0, 1], near.mean(dim=1).numpy(), "SAL-HR, the mean of the shares below")
@@ -58,9 +58,9 @@ def scorebo(_: Any = None) -> Drawing:
         with torch.no_grad():
             shares = acquisition.per_optimum(points, acquisition.levels)  # N x M x b
             mean, variance = acquisition.conditional_moments(points)
-        figure, axes = _rows(model.num_sets + 1)
+        figure, axes = _rows(model.num_mcmc_samples + 1)
         _mixture(axes[0], model)
-        for m in range(model.num_sets):
+        for m in range(model.num_mcmc_samples):
             for n in range(NUM_OPTIMA):
                 style = "-" if n == 0 else "--"
                 spread = variance[n, m].numpy()
@@ -92,7 +92,7 @@ def moment_matching(_: Any = None, *, distance: str) -> Drawing:
             near, exact, _ = (part.numpy() for part in distances_per_set(model, distance))
             _posteriors(axes[0, column], model)
             axes[0, column].set_title(words)
-            for m in range(model.num_sets):
+            for m in range(model.num_mcmc_samples):
                 x = grid().numpy()[:, 0]
                 axes[m + 1, column].plot(x, near[:, m], color=COLORS[m], label="Moment matching")
                 axes[m + 1, column].plot(x, exact[:, m], color=COLORS[m], linestyle="--", label="Exact (2048 samples)")
@@ -121,9 +121,9 @@ def _data(axes: Axes, model: FullyBayesianGP) -> None:
 
 def _mixture(axes: np.ndarray, model: FullyBayesianGP) -> None:
     mean, variance = (part.detach().numpy() for part in model.marginals(grid(), observation_noise=True))
-    centre = mean.mean(axis=1)
+    center = mean.mean(axis=1)
     total = variance.mean(axis=1) + mean.var(axis=1)
-    _one(axes[0], model, centre, total, GREY, "Mixture of all sets, moments matched")
+    _one(axes[0], model, center, total, GRAY, "Mixture of all sets, moments matched")
 
 
 def _one(
@@ -140,7 +140,7 @@ def _one(
 def _posteriors(axes: Axes, model: FullyBayesianGP) -> None:
     mean, variance = (part.detach().numpy() for part in model.marginals(grid(), observation_noise=True))
     x = grid().numpy()[:, 0]
-    for m in range(model.num_sets):
+    for m in range(model.num_mcmc_samples):
         spread = 2.0 * np.sqrt(variance[:, m])
         axes.plot(x, mean[:, m], color=COLORS[m])
         axes.fill_between(x, mean[:, m] - spread, mean[:, m] + spread, color=COLORS[m], alpha=0.12, linewidth=0)

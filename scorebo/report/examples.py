@@ -15,7 +15,7 @@ EXACT_SAMPLES = 2048
 
 
 @functools.cache
-def small_fit(seed: int, num_points: int = 6, num_sets: int = 3) -> FullyBayesianGP:
+def small_fit(seed: int, num_points: int = 6, num_mcmc_samples: int = 3) -> FullyBayesianGP:
     """A fully Bayesian GP of a few noisy points of a wavy function on [0, 1]."""
     import numpy as np
     import torch
@@ -33,7 +33,7 @@ def small_fit(seed: int, num_points: int = 6, num_sets: int = 3) -> FullyBayesia
         "al_lognormal",
         warmup=128,
         thinning=16,
-        num_sets=num_sets,
+        num_mcmc_samples=num_mcmc_samples,
         seed=derive("example", seed, "mcmc"),
     )
 

@@ -10,21 +10,21 @@ from scorebo.store.ledger import read_ledger
 
 SHOWN = 8
 # Cold chains that are part of the sampler's plan.
-PLANNED = ("first", "scheduled")
+SCHEDULED = ("first", "scheduled")
 
 
-def ledger_lines(results: Path, *, planned: bool = False) -> list[dict[str, Any]]:
+def ledger_lines(results: Path, *, scheduled: bool = False) -> list[dict[str, Any]]:
     """One line per run, kind and reason: `run` (the folder), `kind`, `reason`, `iterations`, `count` in all.
 
     Args:
         results: root of the run folders.
-        planned: the cold chains that are part of the sequential sampler's plan too.
+        scheduled: the full NUTS runs that are part of the sequential sampler's plan too.
     """
     lines: dict[tuple[str, str, str], dict[str, Any]] = {}
     for folder in sorted(find_runs(results)):
         for entry in read_ledger(folder):
             reason = str(entry.get("reason", ""))
-            if reason in PLANNED and not planned:
+            if reason in SCHEDULED and not scheduled:
                 continue
             line = lines.setdefault(
                 (str(folder), entry["kind"], reason),

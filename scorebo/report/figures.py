@@ -15,7 +15,7 @@ from scorebo.errors import InputError, check_choice
 from scorebo.files import storage_errors, write_atomically
 from scorebo.report import example_figures, provenance
 from scorebo.report.claims import reference
-from scorebo.report.comparisons import active_learning, additive, best_values, optimisation, priors
+from scorebo.report.comparisons import active_learning, additive, best_values, optimization, priors
 from scorebo.report.evidence import Evidence
 from scorebo.report.hyperparameter_figures import check_one_model, hyperparameters
 from scorebo.report.render import Drawing, FigureData, render
@@ -85,12 +85,12 @@ def figure_input(name: str, evidence: Evidence) -> tuple[pd.DataFrame | None, Se
     table = chosen.table
     if figure.source == "hyperparameters":
         check_one_model(table)  # before all sets are read
-        table = evidence.sets_of(table)
+        table = evidence.hyperparameters_of(table)
     return table, chosen, [*chosen.missing, *evidence.health_notes(chosen)]
 
 
 def _regret(description: str) -> Figure:
-    return Figure(description, partial(optimisation, metric="inference_regret", ylabel="Log10 inference regret"))
+    return Figure(description, partial(optimization, metric="inference_regret", ylabel="Log10 inference regret"))
 
 
 def _sets(description: str, **options: Any) -> Figure:

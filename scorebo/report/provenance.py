@@ -25,7 +25,7 @@ FIELDS = {".pdf": "Subject", ".png": "Description", ".svg": "Description"}
 DIGITS = 12  # of a run's identity, as in the name of its folder
 KIND = "scorebo figure"
 # Not part of what is drawn: how long it took, and on which machine.
-_LEFT_OUT = ("seconds_", "cpu_seconds_", "mcmc_seconds")
+_LEFT_OUT = ("wall_seconds_", "cpu_seconds_", "mcmc_wall_seconds")
 _DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 
 
@@ -53,7 +53,7 @@ def describe(
 
 def digests(table: pd.DataFrame) -> dict[str, str]:
     """Run (the first digits of its id) -> a digest of the numbers in its rows."""
-    names = [str(name) for name in sorted(table.columns) if not str(name).startswith(_LEFT_OUT) and name != "set"]
+    names = [str(name) for name in sorted(table.columns) if not str(name).startswith(_LEFT_OUT) and name != "sample"]
     numbers = [name for name in names if pd.api.types.is_numeric_dtype(table[name]) and table[name].dtype != bool]
     values = table[numbers].to_numpy(dtype=np.float64, na_value=np.nan)
     heading = "\n".join(numbers).encode()

@@ -30,7 +30,7 @@ def ranking(rows: pd.DataFrame, metric: str, window: int = WINDOW) -> Ranking | 
 
     A rank is among all methods of the table, so only seeds, and numbers of observations of a seed, that every method
     has take part. Ties share the mean of their ranks. The mean over seeds is put on a time axis from the task's first
-    model (0 %) to its last (100 %); then the mean over tasks and a centred moving average are taken.
+    model (0 %) to its last (100 %); then the mean over tasks and a centered moving average are taken.
 
     Returns:
         None where there are fewer than two methods, or no seed that all of them share.

@@ -194,7 +194,7 @@ def linear_limits(panel: Panel) -> tuple[float, float, bool]:
 
 
 def _log_scale(axes: Axes, panel: Panel) -> None:
-    """A logarithmic axis labelled in plain numbers; the part of a band that is not positive is cut off."""
+    """A logarithmic axis labeled in plain numbers; the part of a band that is not positive is cut off."""
     axes.set_yscale("log", nonpositive="clip")
     means = np.concatenate([line.mean for line in panel.lines])
     edges = np.concatenate([line.mean + sign * np.nan_to_num(line.band) for line in panel.lines for sign in (-1, 1)])

@@ -1,6 +1,6 @@
-"""One look for all figures: what tasks and methods are called, their order, and a colour that is a method's own.
+"""One look for all figures: what tasks and methods are called, their order, and a color that is a method's own.
 
-Colours are Okabe and Ito's, which stay apart for colour-blind readers; markers repeat the distinction without colour.
+Colors are Okabe and Ito's, which stay apart for color-blind readers; markers repeat the distinction without color.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ TASKS = {
     "svm_ct757": "SVM (388D), 757 rows",
     **{f"lcbench_{task}": f"LCBench {task}" for task in (126026, 167168, 168868, 189873)},
 }
-# A method under several models in one figure: the method's colour, a line of the model's own.
+# A method under several models in one figure: the method's color, a line of the model's own.
 MODELS: dict[str, tuple[str, Literal["-", "--", "-.", ":"]]] = {
     "true": ("true hyperparameters", "-"),
     "bo_lognormal": ("lognormal prior", "--"),
@@ -76,7 +76,7 @@ METHODS = {
     "nei_plain": MethodStyle("#000000", "s", "--"),
     "ucb": MethodStyle("#0072B2", "2", "-."),
     "thompson": MethodStyle("#8C6D1F", "1", "-."),
-    # Wine red: no other method's colour, so that it can stand beside any of them.
+    # Wine red: no other method's color, so that it can stand beside any of them.
     "scorebo_hr": MethodStyle("#882255", "o"),
     "scorebo_ws": MethodStyle("#E69F00", "d"),
     "scorebo_kl": MethodStyle("#0072B2", "h"),

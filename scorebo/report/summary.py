@@ -12,7 +12,7 @@ from scorebo.report.style import label, method_order, task_order, title
 from scorebo.report.table import NAMES, RUN
 
 METRICS = {"negative_mll": "Negative MLL", "rmse": "RMSE"}
-OPTIMISATION_METRICS = {
+OPTIMIZATION_METRICS = {
     f"{LOG}inference_regret": "Log10 inference regret",
     f"{LOG}simple_regret": "Log10 simple regret",
     "best_observed": "Best observed",
@@ -24,7 +24,7 @@ def final_values(table: pd.DataFrame, metrics: Mapping[str, str] = METRICS) -> p
 
     Args:
         table: the tidy table.
-        metrics: which, and what they are called: `METRICS`, or `OPTIMISATION_METRICS` for runs that optimise.
+        metrics: which, and what they are called: `METRICS`, or `OPTIMIZATION_METRICS` for runs that optimize.
 
     Returns:
         One row per benchmark, model and acquisition, in the paper's order: `seeds`; `observations_min` and

@@ -1,7 +1,8 @@
 """The tidy table as the reports read it: one row per run and model, checked once, here.
 
 A table has the columns `benchmark`, `model`, `acquisition`, `seed`, `num_observations` and the metrics. Rows without
-`num_observations` are the initial points, before any model was fitted; where `judged` is false a model has no metrics.
+`num_observations` are the initial points, before any model was fitted; where `has_metrics` is false none were
+computed.
 Where `run_id` and `run` (the folder) are there, they tell runs of one name apart; further columns are ignored.
 """
 
@@ -18,13 +19,13 @@ NAMES = ["benchmark", "model", "acquisition"]
 RUN = [*NAMES, "seed"]
 KEYS = [*RUN, "num_observations"]
 # What is known of a model only if it was judged, which with `metrics_every` above 1 not all are.
-OF_JUDGED_MODELS = ("negative_mll", "nlpd", "rmse", "inference_regret", "in_sample_inference_regret", "inference_value")
+MODEL_METRICS = ("negative_mll", "nlpd", "rmse", "inference_regret", "in_sample_inference_regret", "inference_value")
 
 
 def model_rows(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     """The rows that describe a fitted model: `KEYS` and the metrics as float64, ordered by run and observations.
 
-    Where a metric is `OF_JUDGED_MODELS`, only numbers of observations stay at which every model of the task that there
+    Where a metric is `MODEL_METRICS`, only numbers of observations stay at which every model of the task that there
     is was judged: otherwise the mean over runs would be of others from one number to the next.
     """
     missing = [column for column in [*KEYS, *metrics] if column not in table.columns]
@@ -42,10 +43,10 @@ def model_rows(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
         raise InputError("The table of results has rows without benchmark, model, acquisition or seed.")
     rows = rows.astype({**dict.fromkeys(NAMES, str), "seed": int, "num_observations": int})
     _refuse_two_runs_in_one(table, rows)
-    if "judged" in table.columns and not set(metrics).isdisjoint(OF_JUDGED_MODELS):
+    if "has_metrics" in table.columns and not set(metrics).isdisjoint(MODEL_METRICS):
         # True and False, nothing for tables of which it is not known; read from a CSV file, objects.
-        unjudged = table.loc[rows.index, "judged"].astype(object).isin([False])
-        rows = rows[~unjudged.groupby([rows["benchmark"], rows["num_observations"]]).transform("any")]
+        without = table.loc[rows.index, "has_metrics"].astype(object).isin([False])
+        rows = rows[~without.groupby([rows["benchmark"], rows["num_observations"]]).transform("any")]
     return rows.sort_values(KEYS, ignore_index=True)
 
 

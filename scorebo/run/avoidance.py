@@ -3,7 +3,7 @@
 A failed evaluation enters the training data with the worst value observed so far, so that every model, sampler and
 acquisition avoids it without knowing of failures. Imputing missing values is the usual practice: Forrester, Sóbester,
 Keane. Optimization with missing data. Proceedings of the Royal Society A 2006; the worst value is what algorithm
-configurators give crashed runs. Scaling, regrets and the best observation see true observations alone.
+configurators give crashed runs. DataTransform, regrets and the best observation see true observations alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scorebo.config import sampler_settings
 from scorebo.gp import FullyBayesianGP, Surrogate
 from scorebo.inference import Carry, fit_gp
 from scorebo.seeds import derive
-from scorebo.transforms.standardize import Scaling
+from scorebo.transforms.standardize import DataTransform
 
 # Failures in a row after which the function, not the point, is taken to be at fault.
 MOST_FAILURES = 20
@@ -48,8 +48,8 @@ def fit_tried(
     maximize: bool,
     seed: int,
     carry: Carry,
-) -> tuple[FullyBayesianGP, Scaling]:
-    """The model of all points tried, and the scaling between the task's units and the model's.
+) -> tuple[FullyBayesianGP, DataTransform]:
+    """The model of all points tried, and the transform between the task's units and the model's.
 
     Args:
         X: `n x D`, in the order in which they were tried, in the task's units.
@@ -62,17 +62,17 @@ def fit_tried(
         carry: what the sampler hands on; it is moved on.
     """
     observed = ~y.isnan()
-    scaling = Scaling.of(
+    transform = DataTransform.of(
         bounds,
         y[observed],
         maximize=maximize,
         standardize=surrogate.standardize,
         yeo_johnson=surrogate.yeo_johnson,
     )
-    seen = scaling.to_model(y[observed])
+    seen = transform.to_model(y[observed])
     Y = torch.full_like(y, float(seen.min()))  # the model maximizes: its least value is the worst
     Y[observed] = seen
-    return fit_gp(scaling.to_unit(X), Y, surrogate, seed=seed, carry=carry, **sampler_settings(mcmc)), scaling
+    return fit_gp(transform.to_unit(X), Y, surrogate, seed=seed, carry=carry, **sampler_settings(mcmc)), transform
 
 
 def propose(strategy: Strategy, context: Context, failed: Tensor) -> Proposal:

@@ -24,12 +24,12 @@ from scorebo.inference import Carry
 from scorebo.run import metrics
 from scorebo.run.avoidance import MOST_FAILURES, fit_tried, propose, tried_points
 from scorebo.run.processor import processor_seconds
-from scorebo.run.regret import OptimisationMetrics, observed_metrics, optimisation_metrics
+from scorebo.run.regret import OptimizationMetrics, observed_metrics, optimization_metrics
 from scorebo.search.box import unit_box
 from scorebo.seeds import derive
 from scorebo.store import RunStore
 from scorebo.store.ledger import read_ledger
-from scorebo.transforms.standardize import Scaling
+from scorebo.transforms.standardize import DataTransform
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Run:
         self.benchmark = task.for_seed(self.seed)
         self.surrogate = load_model(config["model"])
         self.surrogate.check_dim(self.benchmark.dim)
-        self.optimizer = config["optimizer"]
+        self.optimizer = config["acquisition_optimizer"]
         self.strategy = build_strategy(config["acquisition"], self.optimizer)
         self.design = self.benchmark.initial_design(self.seed)
         # What the sampler hands on from one iteration to the next; stays empty for those that start anew.
@@ -65,7 +65,7 @@ class Run:
         """One per observation, and the closing one."""
         return self.benchmark.total + 1
 
-    def judges(self, iteration: int) -> bool:
+    def computes_metrics(self, iteration: int) -> bool:
         """Whether the model of an iteration is judged: the first, every `metrics_every`-th after it, and the last."""
         fits = iteration - self.benchmark.initial - 1
         return fits % self.metrics_every == 0 or iteration > self.benchmark.total
@@ -83,7 +83,7 @@ class Run:
         Args:
             iteration: its number.
             before: the records before it.
-            judge: overrules `judges`.
+            judge: overrules `computes_metrics`.
             failed: `x` and `reason` of the points that were tried in this iteration and failed.
             seconds: by phase, spent on them.
 
@@ -94,7 +94,7 @@ class Run:
         if iteration <= self.benchmark.initial:
             record = self._initial(iteration, before, failed, seconds)
         else:
-            judge = self.judges(iteration) if judge is None else judge
+            judge = self.computes_metrics(iteration) if judge is None else judge
             record = self._step(iteration, before, judge, failed, seconds)
         return record | {"failed_points": list(failed)} if failed else record
 
@@ -110,9 +110,9 @@ class Run:
     ) -> Record:
         tried, values = history(before, failed, self.benchmark.dim)
         with _timed(seconds, "fit"):
-            model, scaling = self.fit(iteration, tried, values)
+            model, transform = self.fit(iteration, tried, values)
         with _timed(seconds, "metrics"):
-            judged = self._judge(model, scaling, before, iteration, judge)
+            judged = self._metrics(model, transform, before, iteration, judge)
         closing = iteration > self.benchmark.total
         observed: Record = {"x": None, "y": None, "f": None}
         value, fallbacks = None, 0
@@ -127,15 +127,15 @@ class Run:
                     num_optima=self.mcmc["num_optima"] or Context.num_optima,
                     num_features=self.mcmc["num_features"] or Context.num_features,
                 )
-                proposal = propose(self.strategy, context, scaling.to_unit(tried[values.isnan()]))
-            observed = self._observe(scaling.from_unit(proposal.x), iteration, seconds)
+                proposal = propose(self.strategy, context, transform.to_unit(tried[values.isnan()]))
+            observed = self._observe(transform.from_unit(proposal.x), iteration, seconds)
             value, fallbacks = proposal.value, proposal.num_fallbacks
         return {
             "iteration": iteration,
-            "kind": "closing" if closing else "query",
+            "kind": "final" if closing else "query",
             "num_observations": len(before),
             **observed,
-            "judged": judge,
+            "has_metrics": judge,
             **judged,
             "decomposition_error": metrics.decomposition_error(model, self.benchmark),
             "acquisition_value": value,
@@ -143,14 +143,14 @@ class Run:
             "mcmc": None if model.diagnostics is None else model.diagnostics.as_dict(),
             "hyperparameters": hyperparameters(model),
             "noise_floor": model.noise_floor,
-            "output_mean": scaling.output_mean,
-            "output_std": scaling.output_std,
-            "output_power": scaling.output_power,
-            "output_sign": scaling.sign,
+            "output_mean": transform.output_mean,
+            "output_std": transform.output_std,
+            "yeo_johnson_lambda": transform.yeo_johnson_lambda,
+            "output_sign": transform.sign,
             **seconds,
         }
 
-    def fit(self, iteration: int, X: Tensor, y: Tensor) -> tuple[FullyBayesianGP, Scaling]:
+    def fit(self, iteration: int, X: Tensor, y: Tensor) -> tuple[FullyBayesianGP, DataTransform]:
         """The model of an iteration, given the points tried before it, as from `history`; `carry` is moved on."""
         return fit_tried(
             X,
@@ -163,8 +163,8 @@ class Run:
             carry=self.carry,
         )
 
-    def _judge(
-        self, model: FullyBayesianGP, scaling: Scaling, before: list[Record], iteration: int, judge: bool
+    def _metrics(
+        self, model: FullyBayesianGP, transform: DataTransform, before: list[Record], iteration: int, judge: bool
     ) -> Record:
         """Metrics of the model and of the observations; those that need the function where it fails may be missing."""
         X, y, f = (torch.tensor([record[name] for record in before], dtype=torch.float64) for name in ("x", "y", "f"))
@@ -172,10 +172,10 @@ class Run:
         problems: list[str] = []
         if judge:
             with self._tolerated(problems):
-                quality = metrics.evaluate(model, self.benchmark, scaling, self.seed, iteration)
+                quality = metrics.evaluate(model, self.benchmark, transform, self.seed, iteration)
             with self._tolerated(problems):
-                progress = optimisation_metrics(
-                    model, self.benchmark, scaling, X, y, f, self.seed, iteration, self.optimizer
+                progress = optimization_metrics(
+                    model, self.benchmark, transform, X, y, f, self.seed, iteration, self.optimizer
                 )
         progress = progress or observed_metrics(self.benchmark, y, f)
         missing = {"metrics_failure": " ".join(problems)} if problems else {}
@@ -227,12 +227,12 @@ def hyperparameters(model: FullyBayesianGP) -> dict[str, Any]:
 
 _NO_MODEL: Record = dict.fromkeys(
     (
-        "judged",
+        "has_metrics",
         "negative_mll",
         "nlpd",
         "rmse",
         "jittered_blocks",
-        *(field.name for field in dataclasses.fields(OptimisationMetrics)),
+        *(field.name for field in dataclasses.fields(OptimizationMetrics)),
         "decomposition_error",
         "acquisition_value",
         "acquisition_fallbacks",
@@ -241,7 +241,7 @@ _NO_MODEL: Record = dict.fromkeys(
         "noise_floor",
         "output_mean",
         "output_std",
-        "output_power",
+        "yeo_johnson_lambda",
         "output_sign",
     )
 )
@@ -322,7 +322,7 @@ def _what_to_do(ledger: Path, iteration: int, failed: list[Record], attempt: int
 
 
 def _no_seconds() -> Seconds:
-    return {"seconds": {}, "cpu_seconds": {}}
+    return {"wall_seconds": {}, "cpu_seconds": {}}
 
 
 @contextmanager
@@ -335,7 +335,7 @@ def _timed(seconds: Seconds, phase: str) -> Iterator[None]:
         # Time of a child is counted in ticks, and may be less by one once the child has ended.
         spent = {
             "cpu_seconds": max(0.0, processor_seconds() - cpu_began),
-            "seconds": time.perf_counter() - began,
+            "wall_seconds": time.perf_counter() - began,
         }
         for name, value in spent.items():
             seconds[name][phase] = seconds[name].get(phase, 0.0) + value

@@ -15,7 +15,7 @@ from torch.quasirandom import SobolEngine
 
 from scorebo.gp import FullyBayesianGP
 from scorebo.seeds import derive
-from scorebo.transforms.standardize import Scaling
+from scorebo.transforms.standardize import DataTransform
 
 if TYPE_CHECKING:
     from scorebo.benchmarks.base import Benchmark
@@ -37,7 +37,7 @@ class ModelQuality:
         nlpd: minus the log density of the mixture at single points, averaged.
         rmse: root mean squared error of the mixture mean, in the task's units; where outputs are transformed it is the
             mean of the transformed ones, transformed back.
-        jittered_blocks: block covariances that needed a jitter before they could be factorised.
+        jittered_blocks: block covariances that needed a jitter before they could be factorized.
     """
 
     negative_mll: float | None = None
@@ -53,19 +53,21 @@ def test_points(task: str, seed: int, iteration: int, dim: int) -> Tensor:
 
 
 @torch.no_grad()
-def evaluate(model: FullyBayesianGP, benchmark: Benchmark, scaling: Scaling, seed: int, iteration: int) -> ModelQuality:
+def evaluate(
+    model: FullyBayesianGP, benchmark: Benchmark, transform: DataTransform, seed: int, iteration: int
+) -> ModelQuality:
     """Compare the model with the task's noiseless function on fresh test points."""
     if benchmark.expensive:
         return ModelQuality()
     points = test_points(benchmark.name, seed, iteration, benchmark.dim)
-    truth = benchmark.evaluate_true(scaling.from_unit(points))
-    targets = scaling.to_model(truth)
+    truth = benchmark.evaluate_true(transform.from_unit(points))
+    targets = transform.to_model(truth)
     prediction = predict_in_blocks(model, points, targets)
     mean = prediction.mean
     return ModelQuality(
         negative_mll=prediction.negative_mll,
         nlpd=negative_log_predictive_density(mean, prediction.variance, targets),
-        rmse=float((scaling.from_model(mean.mean(-1)) - truth).square().mean().sqrt()),
+        rmse=float((transform.from_model(mean.mean(-1)) - truth).square().mean().sqrt()),
         jittered_blocks=prediction.jittered_blocks,
     )
 
@@ -95,17 +97,17 @@ def predict_in_blocks(model: FullyBayesianGP, X: Tensor, targets: Tensor) -> Pre
         targets: `N` on the model's scale.
     """
     # Under each set: mean and variance of y at a point, its residual whitened within the block, the factor's diagonal.
-    mean, variance, score, diagonal = np.empty((4, model.num_sets, len(X)))
+    mean, variance, score, diagonal = np.empty((4, model.num_mcmc_samples, len(X)))
     factor = np.empty((BLOCK, BLOCK), order="F")
     noise, jittered = model.noise_variance.tolist(), 0
     for first in range(0, len(X), BLOCK):
         block = slice(first, first + BLOCK)
         target = targets[block].numpy()
-        for m, (centre, covariance) in enumerate(model.joint_by_set(X[block])):
-            mean[m, block] = centre
+        for m, (center, covariance) in enumerate(model.joint_by_sample(X[block])):
+            mean[m, block] = center
             variance[m, block] = covariance.diagonal() + noise[m]
-            jittered += factorise(covariance, variance[m, block], factor)
-            score[m, block] = blas.dtrsv(factor, target - centre, lower=1, overwrite_x=1)
+            jittered += factorize(covariance, variance[m, block], factor)
+            score[m, block] = blas.dtrsv(factor, target - center, lower=1, overwrite_x=1)
             diagonal[m, block] = factor.diagonal()
     if jittered:
         logger.info("%d block covariances needed a jitter.", jittered)
@@ -131,7 +133,7 @@ def negative_log_predictive_density(mean: Tensor, variance: Tensor, targets: Ten
     return -float((torch.logsumexp(log_density, dim=-1) - math.log(mean.shape[-1])).mean())
 
 
-def factorise(covariance: np.ndarray, variance: np.ndarray, factor: np.ndarray) -> bool:
+def factorize(covariance: np.ndarray, variance: np.ndarray, factor: np.ndarray) -> bool:
     """Cholesky factor of the covariance of y at a block of points; one that rounding made indefinite gets a jitter.
 
     Args:
@@ -148,4 +150,4 @@ def factorise(covariance: np.ndarray, variance: np.ndarray, factor: np.ndarray) 
         _, failed = lapack.dpotrf(factor, lower=1, clean=0, overwrite_a=1)
         if not failed:
             return jitter > 0.0
-    raise FloatingPointError("A predictive covariance cannot be factorised.")
+    raise FloatingPointError("A predictive covariance cannot be factorized.")

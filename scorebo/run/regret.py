@@ -1,4 +1,4 @@
-"""How far an optimisation run has come: regrets, and the recommended point."""
+"""How far an optimization run has come: regrets, and the recommended point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scorebo.errors import EvaluationError, InputError, TaskError, describe_poin
 from scorebo.gp import FullyBayesianGP
 from scorebo.search.box import unit_box
 from scorebo.seeds import derive
-from scorebo.transforms.standardize import Scaling
+from scorebo.transforms.standardize import DataTransform
 
 if TYPE_CHECKING:
     from scorebo.benchmarks.base import Benchmark
@@ -28,7 +28,7 @@ VIOLATION = 1e-8
 
 
 @dataclasses.dataclass(frozen=True)
-class OptimisationMetrics:
+class OptimizationMetrics:
     """Metrics of one iteration, in the task's units and sign; a regret is never negative.
 
     Regrets and `optimum_violation` are None where the task's optimal value is not known; what asks the model is None
@@ -59,23 +59,23 @@ class OptimisationMetrics:
         return dataclasses.asdict(self)
 
 
-def optimisation_metrics(
+def optimization_metrics(
     model: FullyBayesianGP,
     benchmark: Benchmark,
-    scaling: Scaling,
+    transform: DataTransform,
     X: Tensor,
     y: Tensor,
     f: Tensor,
     seed: int,
     iteration: int,
     optimizer: Mapping[str, Any] | None = None,
-) -> OptimisationMetrics:
+) -> OptimizationMetrics:
     """Judge what the model recommends and what the run has seen.
 
     Args:
         model: the ensemble fitted to the observations.
         benchmark: the task, as `for_seed` gives it.
-        scaling: between the task's units and the model's.
+        transform: between the task's units and the model's.
         X: `n x D`, the points queried, in the task's units.
         y: `n`, their noisy observations.
         f: `n`, their noiseless values.
@@ -84,7 +84,7 @@ def optimisation_metrics(
         optimizer: settings of `maximize` other than its own, as for acquisitions.
     """
     mixture_mean = MixtureMean(model)
-    queried = scaling.to_unit(X).clamp(0.0, 1.0)
+    queried = transform.to_unit(X).clamp(0.0, 1.0)
     with torch.no_grad():
         means = mixture_mean(queried.unsqueeze(-2))
     best_queried = int(means.argmax())
@@ -97,7 +97,7 @@ def optimisation_metrics(
     )
     # The search starts next to the points queried, not at them.
     best = found[0] if height > means[best_queried] else queried[best_queried]
-    recommended = scaling.from_unit(best)
+    recommended = transform.from_unit(best)
     value = _value_at(benchmark, recommended)
     judged = dataclasses.replace(
         _observed(benchmark, y, f),
@@ -109,14 +109,14 @@ def optimisation_metrics(
     return _checked(benchmark, judged)
 
 
-def observed_metrics(benchmark: Benchmark, y: Tensor, f: Tensor) -> OptimisationMetrics:
+def observed_metrics(benchmark: Benchmark, y: Tensor, f: Tensor) -> OptimizationMetrics:
     """What the observations alone tell, noisy `y` and noiseless `f`, each `n`; no model is asked."""
     return _checked(benchmark, _observed(benchmark, y, f))
 
 
-def _observed(benchmark: Benchmark, y: Tensor, f: Tensor) -> OptimisationMetrics:
+def _observed(benchmark: Benchmark, y: Tensor, f: Tensor) -> OptimizationMetrics:
     best_observed, best_noiseless = (float(v.max() if benchmark.maximize else v.min()) for v in (y, f))
-    return OptimisationMetrics(
+    return OptimizationMetrics(
         simple_regret=_regret(benchmark, best_noiseless), best_observed=best_observed, best_noiseless=best_noiseless
     )
 
@@ -144,7 +144,7 @@ def _sign(benchmark: Benchmark) -> float:
     return 1.0 if benchmark.maximize else -1.0
 
 
-def _checked(benchmark: Benchmark, found: OptimisationMetrics) -> OptimisationMetrics:
+def _checked(benchmark: Benchmark, found: OptimizationMetrics) -> OptimizationMetrics:
     """The metrics with their `optimum_violation`, which is warned of; 0 within rounding."""
     optimum, values = benchmark.optimal_value, (found.best_noiseless, found.inference_value)
     if optimum is None:

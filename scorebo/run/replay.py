@@ -64,7 +64,7 @@ def replay(folder: Path, iteration: int) -> Replay:
     if differences:
         return Replay(iteration, None, differences, "the sampler's state before it cannot be made again")
     # Whether the model was judged is not in the configuration, which is of what makes a run the run it is.
-    judge = None if failed else records[iteration - 1].get("judged")
+    judge = None if failed else records[iteration - 1].get("has_metrics")
     try:
         record = _plain(run.record(iteration, records[: iteration - 1], judge, tried))
     except Exception as error:
@@ -108,8 +108,8 @@ def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Re
     if checkpoint is not None and checkpoint.iteration == len(before):
         run.carry.state = checkpoint.state
         return []
-    cold = max(k for k, record in enumerate(before) if record["mcmc"] and record["mcmc"]["refreshed"])
-    if before[cold]["mcmc"]["refreshed"] != "first":
+    cold = max(k for k, record in enumerate(before) if record["mcmc"] and record["mcmc"]["refresh_reason"])
+    if before[cold]["mcmc"]["refresh_reason"] != "first":
         run.carry.state = _due(before[cold]["mcmc"], run.mcmc["refresh_every"])
     for k in range(cold, len(before)):
         model, _ = run.fit(k + 1, *history(before[:k], before[k].get("failed_points", []), run.benchmark.dim))
@@ -129,7 +129,7 @@ def _due(cold: Mapping[str, Any], refresh_every: int) -> dict[str, Any]:
         recent=nothing,
         step_size=cold["next_step_size"],
         age=refresh_every,
-        refreshes=cold["refreshes"] - 1,
+        num_refreshes=cold["num_refreshes"] - 1,
         y=nothing,
         inputs="",
     ).as_dict()
@@ -146,7 +146,7 @@ def differences_between(stored: Mapping[str, Any], now: Mapping[str, Any]) -> li
 
 
 def _is_timing(path: str) -> bool:
-    return path.partition(".")[0] in ("seconds", "cpu_seconds") or path == "mcmc.seconds"
+    return path.partition(".")[0] in ("wall_seconds", "cpu_seconds") or path == "mcmc.wall_seconds"
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:

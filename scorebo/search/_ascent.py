@@ -22,7 +22,7 @@ TRIAL_STEPS = 2
 # Two starts climb the same hill if they are this close in every coordinate of the unit box ...
 MERGE_DISTANCE = 5e-3
 # ... or this close and both about to come closer by this factor.
-NEIGHBOUR_DISTANCE = 0.2
+NEIGHBOR_DISTANCE = 0.2
 CONTRACTION = 0.5
 # Longest step in any coordinate: a longer one leaves the hill.
 LONGEST_STEP = 0.25
@@ -193,7 +193,7 @@ def _on_one_hill(starts, s, other):  # type: ignore[no-untyped-def]
     distance, distance_of_targets = 0.0, 0.0
     for i in range(starts.x.shape[1]):
         distance = max(distance, abs(starts.x[s, i] - starts.x[other, i]))
-        if distance >= NEIGHBOUR_DISTANCE:
+        if distance >= NEIGHBOR_DISTANCE:
             return False
         target = _clipped(starts.x[s, i] + starts.direction[s, i])
         target_of_other = _clipped(starts.x[other, i] + starts.direction[other, i])

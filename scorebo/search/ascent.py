@@ -20,7 +20,7 @@ from scorebo.search._ascent import TINY, Array, Starts, advance, aim, trials, wo
 def ascend(
     function: Callable[[Array], tuple[Array, Array]], x: Array, maxiter: int, first_step: float
 ) -> tuple[Array, Array]:
-    """Maximise `function` over the unit box from every start.
+    """Maximize `function` over the unit box from every start.
 
     Args:
         function: `b x D` -> values `b` and gradients `b x D`; a trial where either is not finite is not taken.

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from scorebo.errors import SHOWN, InputError, check_tensor
 
-# In many dimensions only about this many coordinates are perturbed: moving all of them leaves the neighbourhood.
+# In many dimensions only about this many coordinates are perturbed: moving all of them leaves the neighborhood.
 MAX_PERTURBED = 20
 
 

@@ -9,7 +9,7 @@ from torch.quasirandom import SobolEngine
 from scorebo.search._starts import fill_up, hilltops
 from scorebo.search.box import perturbations
 
-# Raw points are stretched about the centre and clipped: optima often have coordinates on a bound, Sobol points never.
+# Raw points are stretched about the center and clipped: optima often have coordinates on a bound, Sobol points never.
 STRETCH = 1.25
 # Only the best raw points are candidates; the rest need not be compared.
 MAX_CANDIDATES = 512
@@ -27,10 +27,10 @@ def covering_points(dim: int, count: int, seed: int) -> Tensor:
     return (0.5 + STRETCH * (points - 0.5)).clamp(0.0, 1.0)
 
 
-def points_around(centre: Tensor, count: int, std: float, seed: int) -> Tensor:
-    """Normal perturbations of the centre, `D`, clipped to the unit box. `count x D`."""
-    noise = perturbations((count, len(centre)), std, torch.Generator().manual_seed(seed))
-    return (centre + noise).clamp(0.0, 1.0)
+def points_around(center: Tensor, count: int, std: float, seed: int) -> Tensor:
+    """Normal perturbations of the center, `D`, clipped to the unit box. `count x D`."""
+    noise = perturbations((count, len(center)), std, torch.Generator().manual_seed(seed))
+    return (center + noise).clamp(0.0, 1.0)
 
 
 def nudged(points: Tensor, seed: int) -> Tensor:
@@ -52,7 +52,7 @@ def choose_starts(points: Tensor, values: Tensor, count: int, spacing: float) ->
         points: `N x D`.
         values: `N`; points whose value is not finite are not chosen.
         count: most starts to choose.
-        spacing: typical distance between neighbouring points.
+        spacing: typical distance between neighboring points.
 
     Returns:
         `S x D` with S ≤ count.

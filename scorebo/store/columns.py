@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WHO = ("benchmark", "model", "acquisition", "seed")
-WHAT = ("iteration", "kind", "num_observations", "num_failed_points", "judged", "x")
-_OPTIMISATION = (
+WHAT = ("iteration", "kind", "num_observations", "num_failed_points", "has_metrics", "x")
+_OPTIMIZATION = (
     *("inference_regret", "in_sample_inference_regret", "simple_regret"),
     *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
 )
-FLOATS = ("y", "f", "negative_mll", "nlpd", "rmse", *_OPTIMISATION, "decomposition_error", "acquisition_value")
+FLOATS = ("y", "f", "negative_mll", "nlpd", "rmse", *_OPTIMIZATION, "decomposition_error", "acquisition_value")
 PHASES = ("fit", "metrics", "acquisition", "evaluate")
 # Wall time and processor time, by phase; records of version 0.1 have the first alone.
-TIMINGS = ("seconds", "cpu_seconds")
+TIMINGS = ("wall_seconds", "cpu_seconds")
 # What is the same in all rows of a run and stands after what was measured.
 RUN = ("finished", "run_id", "run")
 
@@ -32,7 +32,7 @@ def run_columns(records: Sequence[Mapping[str, Any]]) -> pa.Table:
     """What the records of one run tell, a row each; `mcmc_…` are the sampler's scalar diagnostics."""
     import pyarrow as pa
 
-    types = {"iteration": pa.int64(), "kind": pa.string(), "num_observations": pa.int64(), "judged": pa.bool_()}
+    types = {"iteration": pa.int64(), "kind": pa.string(), "num_observations": pa.int64(), "has_metrics": pa.bool_()}
     types |= {"x": pa.list_(pa.float64())}
     types |= dict.fromkeys(FLOATS, pa.float64())
     types |= dict.fromkeys(TIMINGS, pa.struct(dict.fromkeys(PHASES, pa.float64())))
@@ -86,7 +86,7 @@ def tidy_table(
         if name in leave_out:
             continue
         # These stay nullable whether or not the table happens to hold an initial record.
-        columns[name] = _series(joined[name], nullable=name in ("num_observations", "judged"))
+        columns[name] = _series(joined[name], nullable=name in ("num_observations", "has_metrics"))
         joined = joined.drop_columns(name)
     for name in RUN:
         columns[name] = _series(pa.array([run[name] for run in runs]).take(pa.array(number)))

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-# Variances on the standardised scale.
+# Variances on the standardized scale.
 _VARIANCES = ("outputscale", "noise")
 
 
 def collect_hyperparameters(results: Sources, run_ids: Collection[str] | None = None) -> pd.DataFrame:
     """One row per run (of `run_ids` alone, where given), iteration with a model, and hyperparameter set.
 
-    Columns: benchmark, model, acquisition, seed, iteration, num_observations, `set` (from 1, in the order of the
+    Columns: benchmark, model, acquisition, seed, iteration, num_observations, `sample` (from 1, in the order of the
     draws), the hyperparameters (see `in_task_units`; one with a value for each input as `lengthscale_1` …), finished,
     run_id, run. What a run does not have is NaN. What could not be read is left out and named in
     `table.attrs["problems"]`, a list of texts.
@@ -32,7 +32,7 @@ def collect_hyperparameters(results: Sources, run_ids: Collection[str] | None = 
     if not parts:
         raise nothing_found(results, runs, problems, "no models yet")
     table = pd.concat(parts, ignore_index=True)
-    first = [*WHO, "iteration", "num_observations", "set"]
+    first = [*WHO, "iteration", "num_observations", "sample"]
     last = ["finished", "run_id", "run"]
     order = sorted((str(name) for name in table if name not in (*first, *last)), key=_place)
     table = table[[*first, *order, *last]]
@@ -45,7 +45,7 @@ def in_task_units(
     output_mean: float,
     output_std: float,
     output_sign: float,
-    output_power: float | None = None,
+    yeo_johnson_lambda: float | None = None,
 ) -> dict[str, np.ndarray]:
     """Hyperparameters of a record, `M` or `M x K` each, in the task's own units and sign.
 
@@ -58,8 +58,8 @@ def in_task_units(
         hyperparameters: as sampled, on the model's scale, on which outputs are sign · (y − mean)/std.
         output_mean: mean by which the (transformed) outputs were shifted.
         output_std: standard deviation by which they were divided.
-        output_sign: −1 for a task that is minimised.
-        output_power: λ of Yeo and Johnson's transform; None where outputs are not transformed.
+        output_sign: −1 for a task that is minimized.
+        yeo_johnson_lambda: λ of Yeo and Johnson's transform; None where outputs are not transformed.
     """
     import numpy as np
 
@@ -68,12 +68,12 @@ def in_task_units(
         values[name] = output_std**2 * values[name]
     if "mean" in values:
         values["mean"] = output_mean + output_sign * output_std * values["mean"]
-        if output_power is not None:
+        if yeo_johnson_lambda is not None:
             import torch
 
             from scorebo.transforms.yeo_johnson import untransform
 
-            values["mean"] = untransform(torch.from_numpy(values["mean"]), output_power).numpy()
+            values["mean"] = untransform(torch.from_numpy(values["mean"]), yeo_johnson_lambda).numpy()
     return values
 
 
@@ -87,9 +87,9 @@ def _run_table(run: dict[str, Any], problems: list[str]) -> pd.DataFrame | None:
     for record in records:
         if not record.get("hyperparameters"):
             continue
-        # Records of earlier versions do not say whether the task is minimised; where its mean lies is not known then.
+        # Records of earlier versions do not say whether the task is minimized; where its mean lies is not known then.
         sign = record.get("output_sign", float("nan"))
-        scale = (record["output_mean"], record["output_std"], sign, record.get("output_power"))
+        scale = (record["output_mean"], record["output_std"], sign, record.get("yeo_johnson_lambda"))
         columns: dict[str, np.ndarray] = {}
         for name, values in in_task_units(record["hyperparameters"], *scale).items():
             if values.ndim == 1:
@@ -98,7 +98,7 @@ def _run_table(run: dict[str, Any], problems: list[str]) -> pd.DataFrame | None:
                 columns |= {f"{name}_{k}": column for k, column in enumerate(values.T, start=1)}
         count = len(next(iter(columns.values())))
         when = {name: np.full(count, record[name]) for name in ("iteration", "num_observations")}
-        parts.append({**when, "set": np.arange(1, count + 1), **columns})
+        parts.append({**when, "sample": np.arange(1, count + 1), **columns})
     if not parts:
         return None
     table = pd.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})

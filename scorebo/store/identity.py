@@ -11,7 +11,7 @@ from typing import Any
 from scorebo.errors import InputError, check_integer
 from scorebo.store.checksummed import canonical_json
 
-IDENTITY_NODES = ("benchmark", "model", "mcmc", "acquisition", "optimizer", "seed")
+IDENTITY_NODES = ("benchmark", "model", "mcmc", "acquisition", "acquisition_optimizer", "seed")
 
 
 def run_id(config: Mapping[str, Any]) -> str:

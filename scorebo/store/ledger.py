@@ -28,12 +28,12 @@ Entry = dict[str, Any]
 def entries_of(record: Mapping[str, Any]) -> list[Entry]:
     """What a record tells of retries and fallbacks: `kind`, `reason` where there is one, `count` of how many."""
     mcmc = record.get("mcmc") or {}
-    fallback, refreshed, beaten = mcmc.get("fallback"), mcmc.get("refreshed"), record.get("optimum_violation")
+    fallback, refresh_reason, beaten = mcmc.get("fallback"), mcmc.get("refresh_reason"), record.get("optimum_violation")
     missing = record.get("metrics_failure")
     told = (
         ("sampler retried", mcmc.get("retries"), mcmc.get("retry_reason")),
         ("sampler replaced", fallback and 1, fallback),
-        ("cold chain", refreshed and 1, refreshed),
+        ("refresh", refresh_reason and 1, refresh_reason),
         ("acquisition fell back", record.get("acquisition_fallbacks"), None),
         ("block jittered", record.get("jittered_blocks"), None),
         ("optimum beaten", beaten and 1, f"by {beaten}"),

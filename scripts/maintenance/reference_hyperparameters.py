@@ -18,7 +18,7 @@ from scorebo.config import compose, instantiate
 from scorebo.report.claims.reference import REFERENCE_FILE
 from scorebo.seeds import derive, generator
 from scorebo.store import in_task_units
-from scorebo.transforms.standardize import Scaling
+from scorebo.transforms.standardize import DataTransform
 
 TASKS = (
     ("ishigami", "al_lognormal"),
@@ -45,10 +45,10 @@ def reference(task: str, model: str) -> dict[str, float]:
     bounds = benchmark.bounds
     X = bounds[0] + (bounds[1] - bounds[0]) * points
     y = benchmark.evaluate_true(X)
-    scaling = Scaling.of(bounds, y, maximize=benchmark.maximize, standardize=True)
-    fit = fit_gp(points, scaling.to_model(y), model, seed=derive(task, "reference", "mcmc"))
+    transform = DataTransform.of(bounds, y, maximize=benchmark.maximize, standardize=True)
+    fit = fit_gp(points, transform.to_model(y), model, seed=derive(task, "reference", "mcmc"))
     sets = {name: getattr(fit, name).tolist() for name in ("lengthscale", "outputscale")}
-    units = in_task_units(sets, scaling.output_mean, scaling.output_std, scaling.sign)
+    units = in_task_units(sets, transform.output_mean, transform.output_std, transform.sign)
     logs = {f"lengthscale_{k}": float(v.mean()) for k, v in enumerate(torch.tensor(units["lengthscale"]).log10().T, 1)}
     logs["outputscale"] = float(torch.tensor(units["outputscale"]).log10().mean())
     logs["noise"] = 2.0 * math.log10(benchmark.noise_std)

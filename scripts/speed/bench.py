@@ -35,7 +35,7 @@ from scorebo.inference import Carry  # noqa: E402
 from scorebo.inference.sequential import refresh_period  # noqa: E402
 from scorebo.optima import sample_optima  # noqa: E402
 
-PHASES = ("sampling", "optima", "maximisation")
+PHASES = ("sampling", "optima", "maximization")
 
 
 def main() -> None:
@@ -46,8 +46,8 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=256, help="warm-up draws of every chain")
     parser.add_argument("--sets", type=int, default=16, help="hyperparameter sets, each the last of 16 draws")
     parser.add_argument("--optima", type=int, default=8, help="optima of each hyperparameter set")
-    parser.add_argument("--raw-samples", type=int, default=1024, help="raw points of every maximisation")
-    parser.add_argument("--restarts", type=int, default=20, help="restarts of every maximisation")
+    parser.add_argument("--raw-samples", type=int, default=1024, help="raw points of every maximization")
+    parser.add_argument("--restarts", type=int, default=20, help="restarts of every maximization")
     parser.add_argument("--out", type=Path, default=Path("results/bench"), help="folder of the table and the figure")
     options = parser.parse_args()
     numbers = Numbers(options.warmup, options.sets, options.optima, options.raw_samples, options.restarts)
@@ -70,14 +70,20 @@ def warm_up() -> None:
     X, Y = hartmann_data(8, "hartmann6")
     carry = Carry()
     for n in (7, 8):
-        model = scorebo.fit_gp(X[:n], Y[:n], warmup=8, thinning=1, num_sets=4, sampler="sequential", carry=carry)
+        model = scorebo.fit_gp(
+            X[:n], Y[:n], warmup=8, thinning=1, num_mcmc_samples=4, sampler="sequential", carry=carry
+        )
     maximize(SAL(model), BOX, 32, 2)
     maximize(SCoreBO(model, *sample_optima(model, BOX, 1, 64)), BOX, 32, 2)
 
 
 def measure(X: Tensor, Y: Tensor, numbers: Numbers, repeats: int) -> list[dict[str, Any]]:
     """Seconds by phase of every implementation and iteration at these data."""
-    settings: dict[str, Any] = {"warmup": numbers.warmup, "thinning": THINNING, "num_sets": numbers.num_sets}
+    settings: dict[str, Any] = {
+        "warmup": numbers.warmup,
+        "thinning": THINNING,
+        "num_mcmc_samples": numbers.num_mcmc_samples,
+    }
     rows = []
     for sampler in ("nuts", "sequential"):
         fits = [fit(X, Y, sampler, seed, settings) for seed in range(repeats)]
@@ -87,10 +93,10 @@ def measure(X: Tensor, Y: Tensor, numbers: Numbers, repeats: int) -> list[dict[s
             rows.append(row(iteration, f"scorebo, {sampler}", sampling, *rest))
     _, pyro = timed(lambda: scorebo.fit_gp(X, Y, sampler="pyro", **settings))
     rows.append(row("sampling alone", "Pyro", pyro, 0.0, 0.0))
-    theirs, sampling, _ = fit_botorch(X, Y, numbers.warmup, numbers.num_sets)
+    theirs, sampling, _ = fit_botorch(X, Y, numbers.warmup, numbers.num_mcmc_samples)
     disagreement = qStatisticalDistanceActiveLearning(theirs, distance_metric="hellinger")
-    _, maximisation = optimize(disagreement, numbers.raw_samples, numbers.restarts, numbers.maxiter)
-    rows.append(row("SAL-HR", "BoTorch", sampling, 0.0, maximisation))
+    _, maximization = optimize(disagreement, numbers.raw_samples, numbers.restarts, numbers.maxiter)
+    rows.append(row("SAL-HR", "BoTorch", sampling, 0.0, maximization))
     rows.append(row("SCoreBO-HR", "BoTorch", *peer_iteration(theirs, sampling, numbers)[0]))
     return rows
 
@@ -122,17 +128,17 @@ def fit(X: Tensor, Y: Tensor, sampler: str, seed: int, settings: dict[str, Any])
 
 
 def sal(model: FullyBayesianGP, X: Tensor, Y: Tensor, numbers: Numbers, seed: int) -> tuple[float, float]:
-    """Seconds of the optima (none) and of the maximisation."""
-    return 0.0, _maximise(SAL(model), X, Y, numbers, seed)
+    """Seconds of the optima (none) and of the maximization."""
+    return 0.0, _maximize(SAL(model), X, Y, numbers, seed)
 
 
 def scorebo_hr(model: FullyBayesianGP, X: Tensor, Y: Tensor, numbers: Numbers, seed: int) -> tuple[float, float]:
-    """Seconds of the optima and of the maximisation."""
+    """Seconds of the optima and of the maximization."""
     optima, seconds = timed(lambda: sample_optima(model, BOX, numbers.num_optima, FEATURES, seed=seed))
-    return seconds, _maximise(SCoreBO(model, *optima), X, Y, numbers, seed)
+    return seconds, _maximize(SCoreBO(model, *optima), X, Y, numbers, seed)
 
 
-def _maximise(acquisition: Any, X: Tensor, Y: Tensor, numbers: Numbers, seed: int) -> float:
+def _maximize(acquisition: Any, X: Tensor, Y: Tensor, numbers: Numbers, seed: int) -> float:
     arguments = (numbers.raw_samples, numbers.restarts, numbers.maxiter, seed, X[Y.argmax()])
     return timed(lambda: maximize(acquisition, BOX, *arguments))[1]
 

@@ -44,7 +44,7 @@ def make_runs(results: Path, runs: int, iterations: int) -> list[Path]:
     """Folders of runs on hartmann6; those that are there already are left as they are."""
     composer = Composer()
     seeds = list(range(1, -(-runs // len(METHODS)) + 1))
-    size = [f"benchmark.total={iterations - 1}"]  # the closing record comes on top
+    size = [f"benchmark.total={iterations - 1}"]  # the final record comes on top
     configs = [
         config
         for method in METHODS

@@ -28,7 +28,7 @@ import pandas as pd  # noqa: E402
 SIZES = (10, 20, 50, 100, 200, 400)
 DIMENSIONS = (1, 2, 6, 12, 25, 100, 388)
 FIXED_SIZE, FIXED_DIMENSION = 50, 6
-NUM_SETS, NUM_OPTIMA, FEATURES = 16, 8, 2048
+NUM_MCMC_SAMPLES, NUM_OPTIMA, FEATURES = 16, 8, 2048
 KINDS = ("SAL-HR", "SCoreBO-HR")
 IMPLEMENTATIONS = ("scorebo, nuts", "scorebo, sequential", "BoTorch")
 # Of the covariances of one batch of BoTorch's points.
@@ -92,7 +92,7 @@ def _measure(kind: str, name: str, n: int, D: int, sender: Any) -> None:
 
 
 def data(n: int, D: int) -> tuple[Any, Any]:
-    """Inputs `n x D` and standardised noisy outputs `n x 1`."""
+    """Inputs `n x D` and standardized noisy outputs `n x 1`."""
     import torch
 
     rng = np.random.default_rng(1000 * D + n)
@@ -129,11 +129,11 @@ def our_iteration(kind: str, sampler: str, n: int, D: int) -> dict[str, float]:
         return {
             "sampling": (fitted - began) / (count - first + 1),
             "optima": drawn - fitted,
-            "maximisation": ended - drawn,
+            "maximization": ended - drawn,
         }
 
-    iteration(8, 64, 32, warmup=8, thinning=1, num_sets=2)  # loads the compiled code
-    return iteration(n, FEATURES, 1024, warmup=256, thinning=16, num_sets=NUM_SETS)
+    iteration(8, 64, 32, warmup=8, thinning=1, num_mcmc_samples=2)  # loads the compiled code
+    return iteration(n, FEATURES, 1024, warmup=256, thinning=16, num_mcmc_samples=NUM_MCMC_SAMPLES)
 
 
 def botorch_iteration(kind: str, n: int, D: int) -> dict[str, float]:
@@ -149,7 +149,7 @@ def botorch_iteration(kind: str, n: int, D: int) -> dict[str, float]:
     X, Y = data(n, D)
     box = unit_box(D)
     began = time.process_time()
-    model, _, _ = fit_botorch(X, Y, 256, NUM_SETS)
+    model, _, _ = fit_botorch(X, Y, 256, NUM_MCMC_SAMPLES)
     fitted = time.process_time()
     optima = get_optimal_samples(model, box, NUM_OPTIMA, 1024, 20) if kind == "SCoreBO-HR" else None
     drawn = time.process_time()
@@ -159,11 +159,11 @@ def botorch_iteration(kind: str, n: int, D: int) -> dict[str, float]:
         inputs, outputs = optima
         acquisition = qSelfCorrectingBayesianOptimization(model, outputs, inputs, distance_metric="hellinger")
     # All raw points at once would take 21 GB for SAL at n = 400.
-    batch = max(1, int(PEER_BYTES / (8.0 * n**2 * NUM_SETS * (1 if optima is None else NUM_OPTIMA))))
+    batch = max(1, int(PEER_BYTES / (8.0 * n**2 * NUM_MCMC_SAMPLES * (1 if optima is None else NUM_OPTIMA))))
     limits = {"init_batch_limit": min(1024, batch), "batch_limit": min(20, batch)}
     optimize_acqf(acquisition, box, q=1, num_restarts=20, raw_samples=1024, options={"maxiter": 100, **limits})
     ended = time.process_time()
-    return {"sampling": fitted - began, "optima": drawn - fitted, "maximisation": ended - drawn}
+    return {"sampling": fitted - began, "optima": drawn - fitted, "maximization": ended - drawn}
 
 
 def along(table: pd.DataFrame, kind: str, name: str, axis: str) -> pd.DataFrame:
@@ -191,11 +191,11 @@ def draw(table: pd.DataFrame, file: Path) -> None:
     figure, panels = plt.subplots(2, 2, figsize=(8, 6), sharex="col", sharey=True, layout="constrained")
     for (row, kind), (column, axis) in itertools.product(enumerate(KINDS), enumerate(("n", "D"))):
         panel = panels[row, column]
-        for name, colour in zip(IMPLEMENTATIONS, ("C1", "C2", "C0"), strict=True):
+        for name, color in zip(IMPLEMENTATIONS, ("C1", "C2", "C0"), strict=True):
             line = along(table, kind, name, axis)
             ended, given_up = line[line["finished"] == 1], line[line["finished"] == 0]
-            panel.plot(ended[axis], ended["seconds"], marker="o", color=colour, label=name)
-            panel.plot(given_up[axis], given_up["seconds"], marker="^", markerfacecolor="none", ls="", color=colour)
+            panel.plot(ended[axis], ended["seconds"], marker="o", color=color, label=name)
+            panel.plot(given_up[axis], given_up["seconds"], marker="^", markerfacecolor="none", ls="", color=color)
         fixed = f"D = {FIXED_DIMENSION}" if axis == "n" else f"n = {FIXED_SIZE}"
         panel.set(title=f"{kind} iteration, {fixed}", xscale="log", yscale="log")
         panel.set_xticks(SIZES if axis == "n" else DIMENSIONS)

@@ -53,7 +53,7 @@ def shares(overrides: list[str], every: int) -> list[str]:
 
         def note(record: dict, total: int) -> None:
             if record["kind"] == "query":
-                seconds = record["seconds"]
+                seconds = record["wall_seconds"]
                 rest = sum(seconds.values()) - seconds["metrics"]
                 phases.append((record["num_observations"], seconds["metrics"], rest))
 

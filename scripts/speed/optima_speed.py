@@ -8,7 +8,7 @@ setting was chosen on; or over the models of stored runs, all of one task, after
 for all 16 x 8 paths, the least of three runs after one that compiles, median over the models. BoTorch's: CPU seconds of
 optimize_posterior_samples (1024 raw points, 20 restarts) with its own torch evaluation for the paths of one set, times
 16. Hits: paths whose maximum is within 1e-3 of the best known, by ours, by BoTorch's or by a search with eight times
-the raw points and starts; for these BoTorch's optimiser evaluates compiled paths, which differ from torch's by
+the raw points and starts; for these BoTorch's optimizer evaluates compiled paths, which differ from torch's by
 rounding. At least: paths on which ours is at least BoTorch's.
 """
 
@@ -39,7 +39,7 @@ from scorebo.store import read_records, run_id
 from scorebo.store.collect import find_runs
 from scorebo.store.resume import RUN_DIGITS
 from scorebo.store.stored_config import read_config
-from scorebo.transforms.standardize import Scaling
+from scorebo.transforms.standardize import DataTransform
 
 SETS, PATHS = 16, 8
 
@@ -81,10 +81,10 @@ def row(models: list[FullyBayesianGP], num_features: int, sets: int, repeats: in
         spent.append(min((run[0] for run in runs), key=lambda phases: phases[-1]))
         evaluations.append(sum(runs[0][1]) / (SETS * PATHS))
         paths = sample_paths(model, PATHS, num_features)
-        few = of_sets(paths, slice(sets)), model_of_sets(model, slice(sets))
-        heavy = maximize.maximise_paths(*few, bounds, 8 * 1280, 8 * 12, seed=1)[1][..., 0]
+        few = of_samples(paths, slice(sets)), model_of_sets(model, slice(sets))
+        heavy = maximize.maximize_paths(*few, bounds, 8 * 1280, 8 * 12, seed=1)[1][..., 0]
         ours.append(runs[0][2][:, :sets])
-        alone = [of_sets(paths, slice(m, m + 1)) for m in range(sets)]
+        alone = [of_samples(paths, slice(m, m + 1)) for m in range(sets)]
         peers.append(torch.stack([botorch_maxima(path, bounds, own)[0] for path in alone], dim=-1))
         best.append(torch.stack([ours[-1], peers[-1], heavy]).amax(dim=0))
     _, seconds = botorch_maxima(alone[0], bounds, through_torch)
@@ -154,12 +154,12 @@ def stored_models(results: Path, n: int) -> list[FullyBayesianGP]:
         records = read_records(folder / "records.jsonl", run_id(config)[:RUN_DIGITS]).records
         X, y = (torch.tensor([record[name] for record in records[:n]], dtype=torch.float64) for name in ("x", "y"))
         record, bounds = records[n], instantiate("benchmark", config["benchmark"], expected=Benchmark).bounds
-        scaling = Scaling(bounds, record["output_sign"], record["output_mean"], record["output_std"])
+        transform = DataTransform(bounds, record["output_sign"], record["output_mean"], record["output_std"])
         numbers: Any = {
             name: torch.tensor(values, dtype=torch.float64) for name, values in record["hyperparameters"].items()
         }
         models.append(
-            FullyBayesianGP(scaling.to_unit(X), scaling.to_model(y), noise_floor=record["noise_floor"], **numbers)
+            FullyBayesianGP(transform.to_unit(X), transform.to_model(y), noise_floor=record["noise_floor"], **numbers)
         )
     return models
 
@@ -172,7 +172,7 @@ def model_of_sets(model: FullyBayesianGP, keep: slice) -> FullyBayesianGP:
     )  # fmt: skip
 
 
-def of_sets(paths: PosteriorPaths, keep: slice) -> PosteriorPaths:
+def of_samples(paths: PosteriorPaths, keep: slice) -> PosteriorPaths:
     """The paths of some of the sets."""
     return replace(
         paths, frequencies=paths.frequencies[keep], cosine_weights=paths.cosine_weights[:, keep].contiguous(),

@@ -23,7 +23,7 @@ from scorebo.gp import FullyBayesianGP
 from scorebo.inference.diagnostics import bulk_ess
 from scorebo.search.box import unit_box
 
-THINNING, NUM_SETS = 16, 16
+THINNING, NUM_MCMC_SAMPLES = 16, 16
 
 
 class PaperPriors(MaternPyroModel):
@@ -49,7 +49,7 @@ class Peer(FullyBayesianSingleTaskGP):
 
 
 def hartmann_data(n: int, task: str) -> tuple[Tensor, Tensor]:
-    """`n x 6` Sobol points and the standardised noisy outputs `n x 1`, larger is better, of a task on Hartmann-6."""
+    """`n x 6` Sobol points and the standardized noisy outputs `n x 1`, larger is better, of a task on Hartmann-6."""
     benchmark = scorebo.load_benchmark(task, initial=n, total=n)
     X = benchmark.initial_design(1)
     Y = torch.tensor([benchmark.observe(x, 1, i + 1)[0] for i, x in enumerate(X)], dtype=torch.float64)
@@ -57,17 +57,23 @@ def hartmann_data(n: int, task: str) -> tuple[Tensor, Tensor]:
     return X, sign * ((Y - Y.mean()) / Y.std())[:, None]
 
 
-def fit_ours(X: Tensor, Y: Tensor, warmup: int, seed: int, num_sets: int = NUM_SETS) -> tuple[FullyBayesianGP, float]:
+def fit_ours(
+    X: Tensor, Y: Tensor, warmup: int, seed: int, num_mcmc_samples: int = NUM_MCMC_SAMPLES
+) -> tuple[FullyBayesianGP, float]:
     """A fit and its seconds."""
     began = time.process_time()
-    model = scorebo.fit_gp(X, Y, model="bo_lognormal", warmup=warmup, thinning=THINNING, num_sets=num_sets, seed=seed)
+    model = scorebo.fit_gp(
+        X, Y, model="bo_lognormal", warmup=warmup, thinning=THINNING, num_mcmc_samples=num_mcmc_samples, seed=seed
+    )
     return model, time.process_time() - began
 
 
-def fit_botorch(X: Tensor, Y: Tensor, warmup: int, num_sets: int = NUM_SETS) -> tuple[Peer, float, float]:
+def fit_botorch(
+    X: Tensor, Y: Tensor, warmup: int, num_mcmc_samples: int = NUM_MCMC_SAMPLES
+) -> tuple[Peer, float, float]:
     """The peer's fit with the same numbers of draws, its seconds, and its smallest ESS."""
     model = Peer(X, Y)
-    settings = {"warmup_steps": warmup, "num_samples": THINNING * num_sets, "disable_progbar": True}
+    settings = {"warmup_steps": warmup, "num_samples": THINNING * num_mcmc_samples, "disable_progbar": True}
     began = time.process_time()
     fit_fully_bayesian_model_nuts(model, thinning=1, **settings)
     seconds = time.process_time() - began
@@ -94,7 +100,7 @@ def fit_botorch(X: Tensor, Y: Tensor, warmup: int, num_sets: int = NUM_SETS) -> 
 def optimize(
     acquisition: AcquisitionFunction, raw_samples: int = 1024, restarts: int = 20, maxiter: int = 100
 ) -> tuple[float, float]:
-    """The maximum that BoTorch's optimiser finds, with the paper's numbers unless told otherwise, and its seconds."""
+    """The maximum that BoTorch's optimizer finds, with the paper's numbers unless told otherwise, and its seconds."""
     numbers = {"num_restarts": restarts, "raw_samples": raw_samples, "options": {"maxiter": maxiter}}
     began = time.process_time()
     _, value = optimize_acqf(acquisition, unit_box(6), q=1, **numbers)

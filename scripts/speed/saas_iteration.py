@@ -2,7 +2,7 @@
 
     python scripts/speed/saas_iteration.py [--dim 25] [-n 50] [--no-peer]
 
-Sampling (128 warm-up draws, 16 sets thinned by 8), 8 optima of each set, and the acquisition maximised with 1024 raw
+Sampling (128 warm-up draws, 16 sets thinned by 8), 8 optima of each set, and the acquisition maximized with 1024 raw
 points and 20 restarts, on data as in saas_speed.py. Prints processor seconds of each phase on one core, and the largest
 memory of this project's part: `--dim 388 -n 150 --no-peer` is the largest of the tasks.
 """
@@ -28,8 +28,8 @@ from scorebo.benchmarks.active_learning import Hartmann6  # noqa: E402
 from scorebo.optima import sample_optima  # noqa: E402
 from scorebo.search.box import unit_box  # noqa: E402
 
-WARMUP, THINNING, NUM_SETS, NUM_OPTIMA = 128, 8, 16, 8
-PHASES = ("sampling", "optima", "maximisation")
+WARMUP, THINNING, NUM_MCMC_SAMPLES, NUM_OPTIMA = 128, 8, 16, 8
+PHASES = ("sampling", "optima", "maximization")
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def sparse_data(n: int, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Random points `n x D` and standardised outputs `n x 1` that depend on the first six coordinates."""
+    """Random points `n x D` and standardized outputs `n x 1` that depend on the first six coordinates."""
     rng = np.random.default_rng([n, dim])
     X = torch.from_numpy(rng.random((n, dim)))
     y = 0.1 * torch.from_numpy(rng.standard_normal(n)) - Hartmann6.wells(X[:, :6])
@@ -65,7 +65,7 @@ def ours(X: torch.Tensor, Y: torch.Tensor, warmup: int = WARMUP, features: int =
     """Seconds of the phases of this project."""
     box = unit_box(X.shape[1])
     moments = [time.process_time()]
-    model = fit_gp(X, Y, "saas", warmup=warmup, thinning=THINNING, num_sets=NUM_SETS, seed=1)
+    model = fit_gp(X, Y, "saas", warmup=warmup, thinning=THINNING, num_mcmc_samples=NUM_MCMC_SAMPLES, seed=1)
     moments.append(time.process_time())
     optima = sample_optima(model, box, NUM_OPTIMA, features, seed=1)
     moments.append(time.process_time())
@@ -85,7 +85,7 @@ def botorch(X: torch.Tensor, Y: torch.Tensor) -> list[float]:
     box = unit_box(X.shape[1])
     moments = [time.process_time()]
     model = SaasFullyBayesianSingleTaskGP(X, Y)
-    settings = {"warmup_steps": WARMUP, "num_samples": THINNING * NUM_SETS, "thinning": THINNING}
+    settings = {"warmup_steps": WARMUP, "num_samples": THINNING * NUM_MCMC_SAMPLES, "thinning": THINNING}
     fit_fully_bayesian_model_nuts(model, disable_progbar=True, **settings)
     moments.append(time.process_time())
     inputs, outputs = get_optimal_samples(model, box, NUM_OPTIMA, 1024, 20)

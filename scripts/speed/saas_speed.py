@@ -71,7 +71,7 @@ def main() -> None:
 def ours(X: torch.Tensor, Y: torch.Tensor, seed: int) -> Outcome:
     """A fit with the settings of the SAAS tasks, every draw kept."""
     settings = sampler_settings(as_dict(compose(["benchmark=hartmann6_25", "acquisition=random"]).mcmc))
-    settings |= {"num_sets": settings["num_sets"] * settings["thinning"], "thinning": 1}
+    settings |= {"num_mcmc_samples": settings["num_mcmc_samples"] * settings["thinning"], "thinning": 1}
     began = time.process_time()
     model = fit_gp(X, Y, "saas", seed=seed, **settings)
     seconds = time.process_time() - began

@@ -18,11 +18,17 @@ import time
 from pathlib import Path
 
 from scorebo.config import as_dict, compose
-from scorebo.launch.outcomes import read_note
+from scorebo.launch.run_notes import read_note
 from scorebo.launch.sweep import sweeps_in
 from scorebo.store import RunStore
 
-SMALL = ["mcmc.warmup=10", "mcmc.thinning=1", "mcmc.num_sets=3", "optimizer.raw_samples=32", "optimizer.restarts=2"]
+SMALL = [
+    "mcmc.warmup=10",
+    "mcmc.thinning=1",
+    "mcmc.num_mcmc_samples=3",
+    "acquisition_optimizer.raw_samples=32",
+    "acquisition_optimizer.num_restarts=2",
+]
 
 
 def overhead(folder: Path, runs: int, workers: int) -> tuple[float, float, float]:
@@ -38,7 +44,7 @@ def overhead(folder: Path, runs: int, workers: int) -> tuple[float, float, float
     until = time.monotonic() + 10
     while sweep.alive and time.monotonic() < until:
         time.sleep(0.01)
-    own = sum(read_note(sweep, run)["seconds"] for run in sweep.runs)
+    own = sum(read_note(sweep, run)["wall_seconds"] for run in sweep.runs)
     (loading,) = re.findall(r"libraries loaded in ([\d.]+) s", (sweep.folder / "pool.log").read_text())
     return whole, own / workers, float(loading)
 
@@ -50,7 +56,7 @@ def make_runs(folder: Path, runs: int, records: int) -> None:
     with RunStore(folder / "model", config) as store:
         store.resume()
         for k in range(1, records + 1):
-            store.append({"iteration": k, "seconds": {"fit": 0.1}, "hyperparameters": sets})
+            store.append({"iteration": k, "wall_seconds": {"fit": 0.1}, "hyperparameters": sets})
         store.finish()
     files = {name: (store.folder / name).read_bytes() for name in ("records.jsonl", "checkpoint.json")}
     marker = (store.folder / "finished.json").read_bytes()

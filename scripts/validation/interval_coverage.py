@@ -1,7 +1,7 @@
 """How often 95 % intervals of a mean and an interquartile mean hold the truth, with as many values as there are seeds.
 
 Printed for each: the share that covers (Monte Carlo error about 0.6 % with 1500 repeats) and the median width. This is
-why `scorebo.report.statistics.intervals` resamples the studentised mean, and takes Student's t for the interquartile
+why `scorebo.report.statistics.intervals` resamples the studentized mean, and takes Student's t for the interquartile
 mean of few values.
 """
 
@@ -52,27 +52,27 @@ def _intervals(
     values: np.ndarray, moments: Callable, rng: np.random.Generator, resamples: int
 ) -> dict[str, tuple[float, float]]:
     count = len(values)
-    centre, error = moments(values)
-    centres, errors = moments(values[rng.integers(0, count, (resamples, count))])
+    center, error = moments(values)
+    centers, errors = moments(values[rng.integers(0, count, (resamples, count))])
     usable = errors > 1e-12 * np.abs(values).max()
-    t = (centres[usable] - centre) / errors[usable]
+    t = (centers[usable] - center) / errors[usable]
     kept = count if moments is mean_and_error else count - 2 * (count // 4)
     student = stats.t.isf(0.025, kept - 1)
     return {
-        "percentile": tuple(np.quantile(centres, [0.025, 0.975])),
-        "BCa": tuple(np.quantile(centres, _bca_levels(values, moments, float(centre), centres))),
-        "studentised": tuple(centre - np.quantile(t, [0.975, 0.025]) * error),
-        "t": (centre - student * error, centre + student * error),
+        "percentile": tuple(np.quantile(centers, [0.025, 0.975])),
+        "BCa": tuple(np.quantile(centers, _bca_levels(values, moments, float(center), centers))),
+        "studentized": tuple(center - np.quantile(t, [0.975, 0.025]) * error),
+        "t": (center - student * error, center + student * error),
     }
 
 
-def _bca_levels(values: np.ndarray, moments: Callable, centre: float, centres: np.ndarray) -> np.ndarray:
+def _bca_levels(values: np.ndarray, moments: Callable, center: float, centers: np.ndarray) -> np.ndarray:
     left_out = np.array([float(moments(np.delete(values, i))[0]) for i in range(len(values))])
     away = left_out.mean() - left_out
     spread = 6.0 * float(away @ away) ** 1.5
     acceleration = float((away**3).sum()) / spread if spread > 0 else 0.0
-    below = np.mean(centres < centre) + 0.5 * np.mean(centres == centre)
-    bias = stats.norm.ppf(np.clip(below, 1 / len(centres), 1 - 1 / len(centres)))
+    below = np.mean(centers < center) + 0.5 * np.mean(centers == center)
+    bias = stats.norm.ppf(np.clip(below, 1 / len(centers), 1 - 1 / len(centers)))
     z = bias + stats.norm.ppf([0.025, 0.975])
     return stats.norm.cdf(bias + z / (1 - acceleration * z))
 

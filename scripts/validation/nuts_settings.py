@@ -1,7 +1,7 @@
 """Which settings of NUTS need the fewest evaluations of the log density per effective draw.
 
 Every combination of tree depth, target acceptance, mass matrix and start draws chains of 256 + 256 draws on data of
-several tasks: half of the points of a Sobol design, half around the best of these, as optimisation has them. The
+several tasks: half of the points of a Sobol design, half around the best of these, as optimization has them. The
 effective size is the smallest bulk effective size over the parameters, of the 256 draws kept; evaluations are those of
 the warm-up and of finding the start, too. The best settings are run again with more chains. Prints Markdown, best
 first: evaluations per effective draw (and the worst chain's effective size) of each data set and their geometric mean,
@@ -27,7 +27,7 @@ from scorebo.config import load_benchmark, load_model  # noqa: E402
 from scorebo.gp import LogDensity  # noqa: E402
 from scorebo.inference import maximum, nuts, posterior  # noqa: E402
 from scorebo.inference.diagnostics import bulk_ess  # noqa: E402
-from scorebo.transforms.standardize import Scaling  # noqa: E402
+from scorebo.transforms.standardize import DataTransform  # noqa: E402
 
 WARMUP = DRAWS = 256
 # Differences in evaluations smaller than this are noise: the rounds differ by as much.
@@ -136,7 +136,7 @@ def make_density(name: str, model: str, n: int, further: int) -> LogDensity:
             unit[i] = (best + step).clamp(0.0, 1.0)
         values.append(task.observe(low + unit[i] * (high - low), 1, i + 1)[0])
     y = torch.tensor(values, dtype=torch.float64)
-    y = Scaling.of(task.bounds, y, maximize=task.maximize, standardize=True).to_model(y)
+    y = DataTransform.of(task.bounds, y, maximize=task.maximize, standardize=True).to_model(y)
     X = torch.cat([unit, torch.rand(n, further, generator=rng, dtype=torch.float64)], dim=1)
     return LogDensity(X.numpy(), y.numpy(), load_model(model))
 
@@ -145,7 +145,7 @@ def run(density: LogDensity, setting: Setting, seed: int) -> Outcome:
     """One chain."""
     before = density.evaluations
     if setting.start == "maximum":
-        start = maximum.maximise(density, noise_minimum=0.0, seed=seed)
+        start = maximum.maximize(density, noise_lower_bound=0.0, seed=seed)
     else:
         start = posterior.start(density, seed)
     chain = nuts.sample(

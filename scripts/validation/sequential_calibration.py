@@ -4,7 +4,7 @@ Talts et al.: Validating Bayesian inference algorithms with simulation-based cal
 prior, outputs at random points from the GP with that θ, and the sets are carried along as the outputs come in one by
 one, after a first cold chain and without scheduled ones. If the sets at n are draws from the posterior of the first n
 outputs, the rank of the true θ among the 16 is uniform on 0 … 16, for every parameter and every n. Outputs are not
-standardised: that would no longer be the model the prior belongs to.
+standardized: that would no longer be the model the prior belongs to.
 
 Prints Markdown: for each n and parameter the z-score of the mean rank, that of the ranks' spread around the middle
 (positive: the sets are too narrow), and the p-value of a χ² test of uniformity.
@@ -30,7 +30,7 @@ from scorebo.gp.kernels import as_kernel  # noqa: E402
 from scorebo.inference import Carry, fit_gp  # noqa: E402
 from scorebo.inference.sequential import State  # noqa: E402
 
-NUM_SETS = 16
+NUM_MCMC_SAMPLES = 16
 
 
 def main() -> None:
@@ -44,21 +44,21 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=4, help="n of the first, cold fit")
     options = parser.parse_args()
     surrogate = load_model(options.model)
-    ranks, refreshes = [], 0
+    ranks, num_refreshes = [], 0
     for seed in range(options.offset, options.offset + options.simulations):
         rank, cold = simulate(surrogate, options.dim, options.first, options.sizes, seed)
         ranks.append(rank)
-        refreshes += cold
+        num_refreshes += cold
     fits = options.simulations * (max(options.sizes) - options.first)
     print(f"{options.model}, D = {options.dim}, {options.simulations} simulations (from {options.offset} on), ", end="")
-    print(f"first fit at n = {options.first}; {refreshes} unscheduled cold chains in {fits} fits.\n")
+    print(f"first fit at n = {options.first}; {num_refreshes} unscheduled cold chains in {fits} fits.\n")
     print("| n | parameter | z of the mean rank | z of the spread | p of χ² |\n|---|---|---|---|---|")
     names = LogDensity(np.zeros((2, options.dim)), np.zeros(2), surrogate).names
     table = np.stack(ranks)
     for i, n in enumerate(options.sizes):
         for j, name in enumerate(names):
-            centre, spread, p = uniformity(table[:, i, j])
-            print(f"| {n} | {name} | {centre:+.2f} | {spread:+.2f} | {p:.3f} |")
+            center, spread, p = uniformity(table[:, i, j])
+            print(f"| {n} | {name} | {center:+.2f} | {spread:+.2f} | {p:.3f} |")
 
 
 def simulate(
@@ -75,12 +75,17 @@ def simulate(
     carry, ranks, cold = Carry(), [], 0
     for n in range(first, max(sizes) + 1):
         fit = partial(
-            fit_gp, sampler="sequential", num_sets=NUM_SETS, refresh_every=10**6, refresh_fraction=None, carry=carry
+            fit_gp,
+            sampler="sequential",
+            num_mcmc_samples=NUM_MCMC_SAMPLES,
+            refresh_every=10**6,
+            refresh_fraction=None,
+            carry=carry,
         )
         model = fit(X[:n], y[:n], surrogate, seed=10_000 * seed + n, warmup=warmup, thinning=thinning)
         assert model.diagnostics is not None
         assert carry.state is not None
-        cold += model.diagnostics.refreshed not in (None, "first")
+        cold += model.diagnostics.refresh_reason not in (None, "first")
         if n in sizes:
             ranks.append((State.from_dict(carry.state).theta < truth).sum(axis=0))
     return np.stack(ranks), cold
@@ -97,14 +102,14 @@ def draw_outputs(density: LogDensity, theta: np.ndarray, X: torch.Tensor, rng: n
 
 
 def uniformity(ranks: np.ndarray) -> tuple[float, float, float]:
-    """The z of the mean and of the mean squared distance from the middle, and p of χ², for ranks 0 … NUM_SETS."""
-    cells = np.arange(NUM_SETS + 1) - NUM_SETS / 2
-    distance = ranks - NUM_SETS / 2
+    """The z of the mean and of the mean squared distance from the middle, and p of χ², of the ranks."""
+    cells = np.arange(NUM_MCMC_SAMPLES + 1) - NUM_MCMC_SAMPLES / 2
+    distance = ranks - NUM_MCMC_SAMPLES / 2
     root = np.sqrt(len(ranks))
-    centre = distance.mean() / (cells.std() / root)
+    center = distance.mean() / (cells.std() / root)
     spread = (np.mean(distance**2) - np.mean(cells**2)) / ((cells**2).std() / root)
-    counts = np.bincount(ranks, minlength=NUM_SETS + 1)
-    return float(centre), float(spread), float(stats.chisquare(counts).pvalue)
+    counts = np.bincount(ranks, minlength=NUM_MCMC_SAMPLES + 1)
+    return float(center), float(spread), float(stats.chisquare(counts).pvalue)
 
 
 if __name__ == "__main__":

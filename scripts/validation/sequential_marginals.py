@@ -34,7 +34,7 @@ from scorebo.inference.diagnostics import bulk_ess  # noqa: E402
 from scorebo.inference.sequential import State  # noqa: E402
 from scorebo.run.loop import execute  # noqa: E402
 from scorebo.store import RunStore, read_records  # noqa: E402
-from scorebo.transforms.standardize import Scaling  # noqa: E402
+from scorebo.transforms.standardize import DataTransform  # noqa: E402
 
 TRAJECTORIES = (
     ("gramacy2", "sal_hr", 100),
@@ -62,8 +62,8 @@ class Trajectory(NamedTuple):
         """The first n observations, scaled."""
         y = self.y[:n]
         transforms = {"standardize": self.surrogate.standardize, "yeo_johnson": self.surrogate.yeo_johnson}
-        scaling = Scaling.of(self.task.bounds, y, maximize=self.task.maximize, **transforms)
-        return scaling.to_unit(self.X[:n]), scaling.to_model(y)
+        transform = DataTransform.of(self.task.bounds, y, maximize=self.task.maximize, **transforms)
+        return transform.to_unit(self.X[:n]), transform.to_model(y)
 
 
 def main() -> None:
@@ -141,7 +141,7 @@ def carry_along(
         )
         assert model.diagnostics is not None
         assert carry.state is not None
-        unscheduled += model.diagnostics.refreshed in ("acceptance", "diversity", "other data")
+        unscheduled += model.diagnostics.refresh_reason in ("acceptance", "diversity", "other data")
         if n in sizes:
             sets.append(State.from_dict(carry.state).theta)
             evaluations.append(model.diagnostics.gradient_evaluations)
@@ -184,17 +184,17 @@ def z_scores(sets: np.ndarray, pool: np.ndarray, worth: float) -> tuple[np.ndarr
         pool: `N x dim`, draws of the posterior.
         worth: how many independent draws these are worth.
     """
-    replicates, num_sets, _ = sets.shape
-    centre, spread = pool.mean(axis=0), pool.std(axis=0)
+    replicates, num_mcmc_samples, _ = sets.shape
+    center, spread = pool.mean(axis=0), pool.std(axis=0)
     means = sets.mean(axis=1)
-    of_mean = (means.mean(axis=0) - centre) / (spread * np.sqrt(1.0 / (num_sets * replicates) + 1.0 / worth))
+    of_mean = (means.mean(axis=0) - center) / (spread * np.sqrt(1.0 / (num_mcmc_samples * replicates) + 1.0 / worth))
     rng = np.random.default_rng(0)
-    independent = np.log(pool[rng.integers(len(pool), size=(4000, num_sets))].std(axis=1, ddof=1))
+    independent = np.log(pool[rng.integers(len(pool), size=(4000, num_mcmc_samples))].std(axis=1, ddof=1))
     difference = np.log(sets.std(axis=1, ddof=1)).mean(axis=0) - independent.mean(axis=0)
     # The log sd of `worth` draws has the variance (kurtosis − 1)/(4·worth).
-    own_variance = (np.mean(((pool - centre) / spread) ** 4, axis=0) - 1.0) / (4.0 * worth)
+    own_variance = (np.mean(((pool - center) / spread) ** 4, axis=0) - 1.0) / (4.0 * worth)
     of_spread = difference / np.sqrt(independent.var(axis=0) / replicates + own_variance)
-    error = float(np.mean((means - centre) ** 2 / (spread**2 / num_sets)))
+    error = float(np.mean((means - center) ** 2 / (spread**2 / num_mcmc_samples)))
     return np.stack([of_mean, of_spread]), error, float(difference.mean())
 
 

@@ -69,7 +69,7 @@ def shares(folder: Path) -> list[tuple[float, float]]:
 
 
 def short_mass(x: np.ndarray, y: np.ndarray) -> float:
-    """Posterior mass of lengthscales below `SHORT` for inputs and standardised outputs `n`."""
+    """Posterior mass of lengthscales below `SHORT` for inputs and standardized outputs `n`."""
     distance = np.abs(x[:, None] - x)
     log_density = np.empty((len(LENGTHSCALE), len(OUTPUTSCALE), len(NOISE)))
     for i, lengthscale in enumerate(np.exp(LENGTHSCALE)):

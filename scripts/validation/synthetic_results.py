@@ -32,7 +32,7 @@ from scorebo.store.stored_config import config_text
 MCMC = {
     **{"acceptance": 0.8, "step_size": 0.3, "tree_depth_mean": 3.1, "energy_bfmi": 1.0, "sampler": "nuts"},
     **{"draws": 256, "gradient_evaluations": 5000, "retries": 0, "tree_depth_max": 4, "fallback": None},
-    **{"effective_sets": None, "refreshed": None, "refreshes": None},
+    **{"carried_ess": None, "refresh_reason": None, "num_refreshes": None},
 }
 # Of tasks that cannot be made without their data, which no invented run needs.
 DIMS = {"cosmology": 11, "lasso_dna": 180, "svm_ct": 388, "svm_ct757": 388}
@@ -102,7 +102,7 @@ def invent(run: str, config: Mapping[str, Any], dim: int) -> list[dict[str, Any]
     task, model, method = (config[node]["name"] for node in ("benchmark", "model", "acquisition"))
     initial, total = config["benchmark"]["initial"], config["benchmark"]["total"]
     count = total + 1 - initial  # models
-    sets = 1 if model in ("map", "true") else config["mcmc"]["num_sets"]
+    sets = 1 if model in ("map", "true") else config["mcmc"]["num_mcmc_samples"]
     own = generator("synthetic", task, model, method, config["seed"])
     numbers = _metrics(own, task, model, method, count) | _sampler(own, count)
     draws = _hyperparameters(own, task, method, count, sets, dim)
@@ -110,12 +110,12 @@ def invent(run: str, config: Mapping[str, Any], dim: int) -> list[dict[str, Any]
     seconds = own.gamma(4.0, 0.25, (total + 1, len(PHASES))) * list(PHASES.values())
     records = []
     for k in range(1, total + 2):
-        kind = "initial" if k <= initial else "query" if k <= total else "closing"
+        kind = "initial" if k <= initial else "query" if k <= total else "final"
         values = {name: column[k - 1 - initial] for name, column in numbers.items()} if k > initial else {}
         record = _record(run, k, kind, points[k - 1], values, None if k <= initial else draws[k - 1 - initial])
         times = zip(PHASES, seconds[k - 1].tolist(), strict=True)
-        parts = {"initial": ("evaluate",), "closing": ("fit", "metrics")}.get(kind, tuple(PHASES))
-        records.append(record | {"seconds": {phase: value for phase, value in times if phase in parts}})
+        parts = {"initial": ("evaluate",), "final": ("fit", "metrics")}.get(kind, tuple(PHASES))
+        records.append(record | {"wall_seconds": {phase: value for phase, value in times if phase in parts}})
     return records
 
 
@@ -164,8 +164,8 @@ def _hyperparameters(
     target = generator("synthetic", task, "target").uniform(-1.0, 1.5, dim + 2)
     rate = generator("synthetic", task, method, "rate").uniform(1.0, 6.0)
     still = np.exp(-rate * np.linspace(0.0, 1.0, count))[:, None, None]
-    centre = target * (1.0 - still) + own.normal(0.0, 0.15, (1, 1, dim + 2))
-    draws = 10.0 ** (centre + (0.1 + 0.6 * still) * own.normal(size=(count, sets, dim + 2)))
+    center = target * (1.0 - still) + own.normal(0.0, 0.15, (1, 1, dim + 2))
+    draws = 10.0 ** (center + (0.1 + 0.6 * still) * own.normal(size=(count, sets, dim + 2)))
     mean = own.normal(size=(count, sets))
     return [
         {
@@ -182,18 +182,18 @@ def _record(
     run: str, iteration: int, kind: str, x: list[float], values: dict[str, Any], draws: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     record = {"iteration": iteration, "run": run[:12], "kind": kind, "x": x, "y": x[0], "f": x[0]}
-    if kind == "closing":
+    if kind == "final":
         record |= {"x": None, "y": None, "f": None}
     if draws is None:
-        return record | {"num_observations": None, "judged": None, "mcmc": None, "hyperparameters": None}
+        return record | {"num_observations": None, "has_metrics": None, "mcmc": None, "hyperparameters": None}
     health = {name: values.pop(name) for name in ("divergences", "rhat", "ess_bulk")}
     return record | values | {
         "num_observations": iteration - 1,
-        "judged": True,
+        "has_metrics": True,
         "jittered_blocks": 0,
         "acquisition_fallbacks": 0,
         "recommended_x": record["x"],
-        "mcmc": MCMC | health | {"seconds": 1.0},
+        "mcmc": MCMC | health | {"wall_seconds": 1.0},
         "hyperparameters": draws,
         "noise_floor": 1e-6,
         "output_mean": 0.0,

@@ -87,7 +87,7 @@ class AcquisitionContract:
         assert gradient.isfinite().all()
 
     def test_order_of_the_sets_does_not_matter(self):
-        model = random_ensemble(3, num_sets=6)
+        model = random_ensemble(3, num_mcmc_samples=6)
         X = points(20, 2).unsqueeze(1)
         shuffled = with_sets(model, [4, 1, 5, 0, 3, 2])
         torch.testing.assert_close(self.build(shuffled)(X), self.build(model)(X), rtol=1e-10, atol=1e-13)
@@ -97,12 +97,12 @@ class AcquisitionContract:
         assert bool((values == 0).all()) == self.zero_for_one_set
         assert bool((values >= 0).all())
 
-    def test_maximised_no_worse_than_by_botorch(self):
+    def test_maximized_no_worse_than_by_botorch(self):
         model = random_ensemble(5, dim=2)
         acqf = self.build(model)
         numbers = {"num_restarts": 10, "raw_samples": 256, "options": {"maxiter": 100}}
         _, reference = optimize_acqf(acqf, unit_box(2), q=1, **numbers)
-        x, value = maximize(acqf, unit_box(2), raw_samples=256, restarts=10, seed=1)
+        x, value = maximize(acqf, unit_box(2), raw_samples=256, num_restarts=10, seed=1)
         assert value >= reference - 1e-6 * reference.abs()
         torch.testing.assert_close(acqf(x.unsqueeze(0))[0], value)
 

@@ -37,7 +37,7 @@ MODELS = {
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_is_the_posterior_with_the_optimum_observed(kind):
-    model = MODELS[kind](0, n=25, dim=3, num_sets=4)
+    model = MODELS[kind](0, n=25, dim=3, num_mcmc_samples=4)
     inputs, outputs = some_optima(model)
     X = torch.cat([points(50, 3), model.train_X[:5]])
     optima = Optima(model, inputs, outputs)
@@ -52,7 +52,7 @@ def test_is_the_posterior_with_the_optimum_observed(kind):
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_derivatives_are_those_of_differences(kind):
-    model = MODELS[kind](3, n=8, dim=3, num_sets=2)
+    model = MODELS[kind](3, n=8, dim=3, num_mcmc_samples=2)
     optima = Optima(model, *some_optima(model, count=2))
     X = points(4, 3).requires_grad_()
     assert torch.autograd.gradcheck(lambda X: optima.condition(optima.predict(X)), (X,))
@@ -60,7 +60,7 @@ def test_derivatives_are_those_of_differences(kind):
 
 def test_is_the_ensemble_with_one_more_observation():
     names = ("lengthscale", "outputscale", "mean")
-    model = random_ensemble(1, num_sets=1)
+    model = random_ensemble(1, num_mcmc_samples=1)
     sets = {name: getattr(model, name) for name in names}
     # An ensemble has one noise variance for all observations: with that of the optimum both can be compared.
     model = FullyBayesianGP(model.train_X, model.train_Y, noise=torch.tensor([JITTER]), **sets)
@@ -118,7 +118,7 @@ def test_at_the_optimum_its_value_is_known():
 
 
 def test_below_the_optimum_agrees_with_sampling():
-    model = random_ensemble(5, num_sets=1)
+    model = random_ensemble(5, num_mcmc_samples=1)
     inputs, _ = some_optima(model, count=1)
     X, noise = points(4, 2), torch.tensor([[0.05]], dtype=torch.float64)
     optima = Optima(model, inputs)

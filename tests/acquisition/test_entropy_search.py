@@ -51,7 +51,7 @@ def botorch_model(model: FullyBayesianGP) -> SingleTaskGP:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_mes_is_that_of_botorch_for_one_set(seed):
-    model = random_ensemble(seed, n=15, dim=1 + seed % 3, num_sets=1)
+    model = random_ensemble(seed, n=15, dim=1 + seed % 3, num_mcmc_samples=1)
     _, outputs = some_optima(model, count=5)
     X = points(100, model.dim, seed).unsqueeze(1)
     peer = qLowerBoundMaxValueEntropy(botorch_model(model), points(10, model.dim))
@@ -69,7 +69,7 @@ def test_jes_is_that_of_botorch_for_one_set(seed, monkeypatch):
     the average of all noises given to it, that of the optimum included: our formula is evaluated with that too.
     """
     monkeypatch.setattr("botorch.acquisition.joint_entropy_search.MIN_INFERRED_NOISE_LEVEL", JITTER)
-    model = random_ensemble(seed, n=15, dim=1 + seed % 3, num_sets=1)
+    model = random_ensemble(seed, n=15, dim=1 + seed % 3, num_mcmc_samples=1)
     inputs, outputs = some_optima(model, count=5)
     X = points(100, model.dim, seed)
     with torch.no_grad(), warnings.catch_warnings():

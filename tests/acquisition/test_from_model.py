@@ -35,7 +35,7 @@ class Distance(OptimaAcquisition):
         (SCoreBO, lambda inputs, outputs: (inputs, outputs), {"estimator": "monte_carlo", "num_samples": 32}),
         (JES, lambda inputs, outputs: (inputs, outputs), {}),
         (MES, lambda inputs, outputs: (outputs,), {}),
-        (PES, lambda inputs, outputs: (inputs,), {"observed": False}),
+        (PES, lambda inputs, outputs: (inputs,), {"condition_on_observed": False}),
         (Distance, lambda inputs, outputs: (inputs,), {}),
     ],
 )
@@ -50,12 +50,12 @@ def test_draws_the_optima_and_passes_the_options_on(acquisition, arguments, opti
 
 
 def test_by_default_eight_optima_of_2048_features():
-    model = random_ensemble(1, num_sets=2)
+    model = random_ensemble(1, num_mcmc_samples=2)
     inputs, outputs = sample_optima(model, unit_box(2), num_optima=8, num_features=2048, seed=0)
     built = SCoreBO.from_model(model, scorebo.Box(lower=[0.0, 0.0], upper=[1.0, 1.0]))
     assert torch.equal(built.optima.inputs, inputs)
     assert torch.equal(built.max_values, outputs)
-    x, value = maximize(built, unit_box(2), raw_samples=32, restarts=2)
+    x, value = maximize(built, unit_box(2), raw_samples=32, num_restarts=2)
     assert x.shape == (1, 2)
     assert value > 0
 

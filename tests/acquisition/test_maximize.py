@@ -55,7 +55,7 @@ def test_what_is_no_acquisition_is_refused(acqf):
 @pytest.mark.parametrize("acquisition", [SAL, lambda m: SAL(m, "wasserstein"), BALD, BQBC, QBMGP])
 @pytest.mark.parametrize(("dim", "n"), [(1, 12), (2, 25), (3, 20), (6, 30)])
 def test_no_worse_than_optimize_acqf_with_the_same_numbers(acquisition, dim, n):
-    model = random_ensemble(dim, n=n, dim=dim, num_sets=8)
+    model = random_ensemble(dim, n=n, dim=dim, num_mcmc_samples=8)
     acqf = acquisition(model)
     _, reference = optimize_acqf(acqf, unit_box(dim), q=1, num_restarts=20, raw_samples=1024, options={"maxiter": 100})
     x, value = maximize(acqf, unit_box(dim), around=model.train_X[model.train_Y.argmax()])
@@ -112,10 +112,10 @@ def test_raw_points_are_ranked_by_screening_and_the_result_by_the_function():
     class Screened(Formula):
         def screen(self, points):
             self.screened = len(points)
-            return -(points - 0.5).square().sum(-1)  # only the hill at the centre is seen
+            return -(points - 0.5).square().sum(-1)  # only the hill at the center is seen
 
     acqf = Screened(waves)
-    x, value = maximize(acqf, unit_box(2), restarts=1)
+    x, value = maximize(acqf, unit_box(2), num_restarts=1)
     assert acqf.screened > 0
     assert (x - 0.5).abs().max() < 0.1  # the nearest hill, not the highest
     assert value == waves(x)[0]
@@ -123,7 +123,7 @@ def test_raw_points_are_ranked_by_screening_and_the_result_by_the_function():
 
 @pytest.mark.parametrize("distance", ["wasserstein", "kl"])
 def test_screening_ranks_as_the_function_does(distance):
-    acqf = SAL(random_ensemble(3, dim=3, num_sets=8), distance, "monte_carlo")
+    acqf = SAL(random_ensemble(3, dim=3, num_mcmc_samples=8), distance, "monte_carlo")
     X = torch.rand(200, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     both = torch.stack([acqf.screen(X), acqf(X.unsqueeze(1))])
     assert torch.corrcoef(both)[0, 1] > 0.99
@@ -152,10 +152,10 @@ def test_a_function_of_the_seed_alone():
         ({"bounds": torch.tensor([[0.0, 0.0], [1.0, torch.inf]])}, "finite"),
         ({"bounds": torch.tensor([[0.0, 0.0], [1.0, torch.nan]])}, "finite"),
         ({"raw_samples": 0}, "raw_samples"),
-        ({"restarts": 0}, "restarts"),
+        ({"num_restarts": 0}, "num_restarts"),
         ({"maxiter": 0}, "maxiter"),
         ({"seed": -1}, "seed"),
-        ({"around_std": -0.1}, "around_std"),
+        ({"sample_around_best_sigma": -0.1}, "sample_around_best_sigma"),
         ({"around": torch.zeros(3)}, "2 coordinates"),
     ],
 )
@@ -165,7 +165,7 @@ def test_unusable_arguments_are_refused(change, message):
 
 
 def test_smallest_numbers_work():
-    x, _ = maximize(Formula(waves), unit_box(1), raw_samples=1, restarts=1, maxiter=1)
+    x, _ = maximize(Formula(waves), unit_box(1), raw_samples=1, num_restarts=1, maxiter=1)
     assert x.shape == (1, 1)
 
 

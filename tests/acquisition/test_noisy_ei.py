@@ -51,7 +51,7 @@ class TestPlain(AcquisitionContract):
 @pytest.mark.parametrize("log", [True, False])
 @pytest.mark.parametrize("seed", range(3))
 def test_value_and_gradient_are_those_of_botorch(log, seed):
-    model = random_ensemble(seed, n=10 + 10 * seed, dim=1 + seed, num_sets=5)
+    model = random_ensemble(seed, n=10 + 10 * seed, dim=1 + seed, num_mcmc_samples=5)
     acqf = NoisyExpectedImprovement(model, log=log, num_samples=64, seed=5)
     X = points(40, model.dim, seed + 100).unsqueeze(1).requires_grad_()
     reference = botorch(model, acqf, log=log)(X)
@@ -61,9 +61,9 @@ def test_value_and_gradient_are_those_of_botorch(log, seed):
     torch.testing.assert_close(gradient, expected, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize(("n", "dim", "num_sets"), [(2, 1, 1), (40, 2, 5), (60, 6, 16)])
-def test_the_baseline_is_that_of_botorch(n, dim, num_sets):
-    model = random_ensemble(n, n=n, dim=dim, num_sets=num_sets)
+@pytest.mark.parametrize(("n", "dim", "num_mcmc_samples"), [(2, 1, 1), (40, 2, 5), (60, 6, 16)])
+def test_the_baseline_is_that_of_botorch(n, dim, num_mcmc_samples):
+    model = random_ensemble(n, n=n, dim=dim, num_mcmc_samples=num_mcmc_samples)
     for seed in range(4):
         sampler = SobolQMCNormalSampler(torch.Size([PRUNING_SAMPLES]), seed=seed)
         assert NoisyExpectedImprovement(model, seed=seed).baseline.equal(
@@ -86,7 +86,7 @@ def test_the_baseline_is_pruned_to_points_that_may_be_the_best():
 
 def test_far_from_any_improvement_the_logarithm_still_shows_the_way():
     """Where no sample improves, EI is flat at 0 and its logarithm is not."""
-    model = random_ensemble(1, num_sets=1)
+    model = random_ensemble(1, num_mcmc_samples=1)
     worst = model.train_X[model.train_Y.argmin()].reshape(1, 1, 2).clone().requires_grad_()
     assert NoisyExpectedImprovement(model, log=False, num_samples=16)(worst).item() == 0
     value = NoisyExpectedImprovement(model, num_samples=16)(worst)

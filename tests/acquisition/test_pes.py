@@ -24,12 +24,12 @@ class TestPES(OptimaContract):
 
 class TestWithoutTheObserved(OptimaContract):
     def build_with(self, model, inputs, outputs):
-        return PES(model, inputs, observed=False)
+        return PES(model, inputs, condition_on_observed=False)
 
 
-def test_variance_given_the_maximiser_agrees_with_sampling():
+def test_variance_given_the_maximizer_agrees_with_sampling():
     """Against the joint posterior at all points involved, of which the draws that obey every constraint are kept."""
-    model = random_ensemble(3, n=8, num_sets=1)
+    model = random_ensemble(3, n=8, num_mcmc_samples=1)
     inputs, _ = some_optima(model, count=1)
     X = points(6, 2, seed=2)
     acqf = PES(model, inputs)
@@ -83,9 +83,9 @@ def test_one_constraint_is_exact():
 def test_is_that_of_botorch_for_one_set(seed):
     """BoTorch's evaluation leaves out what expectation propagation found at the observed inputs when there is one
     optimum (it keeps only the factors between Pareto points), and compares noisy observations instead of f at x and at
-    x*. What remains is one truncation, ours with the same moments; without noise it is PES(observed=False).
+    x*. What remains is one truncation, ours with the same moments; without noise it is PES without the observed.
     """
-    model = random_ensemble(seed, n=15, dim=1 + seed % 3, num_sets=1)
+    model = random_ensemble(seed, n=15, dim=1 + seed % 3, num_mcmc_samples=1)
     inputs, _ = some_optima(model, count=4)
     X = points(100, model.dim, seed)
     with torch.no_grad(), warnings.catch_warnings():
@@ -102,7 +102,7 @@ def test_is_that_of_botorch_for_one_set(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_almost_without_noise_is_that_of_botorch(seed):
-    plain = random_ensemble(seed, n=10, num_sets=1)
+    plain = random_ensemble(seed, n=10, num_mcmc_samples=1)
     sets = {name: getattr(plain, name) for name in ("lengthscale", "outputscale", "mean")}
     model = FullyBayesianGP(plain.train_X, plain.train_Y, noise=torch.tensor([1e-6]).double(), **sets)
     inputs, _ = some_optima(model, count=4)
@@ -111,11 +111,13 @@ def test_almost_without_noise_is_that_of_botorch(seed):
         warnings.simplefilter("ignore")
         reference = qPredictiveEntropySearch(botorch_model(model), inputs[:, 0], test_jitter=1e-9)(X.unsqueeze(1))
     # What is left of the noise, which only BoTorch has in its comparison, matters next to observed inputs.
-    torch.testing.assert_close(PES(model, inputs, observed=False)(X.unsqueeze(1)), reference, rtol=0, atol=5e-3)
+    torch.testing.assert_close(
+        PES(model, inputs, condition_on_observed=False)(X.unsqueeze(1)), reference, rtol=0, atol=5e-3
+    )
 
 
 def test_sites_are_those_of_botorch():
-    model = random_ensemble(1, n=6, num_sets=1)
+    model = random_ensemble(1, n=6, num_mcmc_samples=1)
     inputs, _ = some_optima(model, count=3)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -146,7 +148,7 @@ def test_fallbacks_are_counted(monkeypatch):
     acqf = PES(model, inputs)
     assert acqf.num_fallbacks == 12
     # What is left is the constraint at x alone.
-    torch.testing.assert_close(acqf(X), PES(model, inputs, observed=False)(X), rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(acqf(X), PES(model, inputs, condition_on_observed=False)(X), rtol=1e-9, atol=1e-12)
 
 
 def test_impossible_constraints_fall_back():
@@ -166,4 +168,4 @@ def test_unusable_optima_are_refused(inputs):
 
 def test_unusable_options_are_refused():
     with pytest.raises(InputError, match="observed"):
-        PES.check_options(observed="yes")
+        PES.check_options(condition_on_observed="yes")

@@ -41,22 +41,22 @@ class TestKLMonteCarlo(AcquisitionContract):
         return SAL(model, distance="kl", estimator="monte_carlo", num_samples=64)
 
 
-@pytest.mark.parametrize("num_sets", [1, 2, 12, 16])
-def test_kl_is_bald(num_sets):
+@pytest.mark.parametrize("num_mcmc_samples", [1, 2, 12, 16])
+def test_kl_is_bald(num_mcmc_samples):
     for seed in range(10):
-        model = random_ensemble(seed, num_sets=num_sets, dim=1 + seed % 3)
+        model = random_ensemble(seed, num_mcmc_samples=num_mcmc_samples, dim=1 + seed % 3)
         X = torch.cat([points(100, model.dim, seed), model.train_X]).unsqueeze(1)
         torch.testing.assert_close(SAL(model, distance="kl")(X), BALD(model)(X), rtol=0, atol=1e-10)
 
 
 def test_squared_difference_of_means_is_bqbc():
-    model = random_ensemble(0, num_sets=12)
+    model = random_ensemble(0, num_mcmc_samples=12)
     X = points(100, 2).unsqueeze(1)
     torch.testing.assert_close(SAL(model, distance=squared_mean_difference)(X), BQBC(model)(X), rtol=1e-13, atol=0)
 
 
 def test_hellinger_agrees_with_botorch_community():
-    model = random_ensemble(0, num_sets=16)
+    model = random_ensemble(0, num_mcmc_samples=16)
     X = points(100, 2).unsqueeze(1)
     reference = qStatisticalDistanceActiveLearning(model, distance_metric="hellinger")(X)
     torch.testing.assert_close(SAL(model)(X), reference, rtol=0, atol=1e-12)
@@ -74,7 +74,7 @@ def test_is_the_mean_of_the_sets_distances():
     model, X = random_ensemble(2), points(30, 2)
     acqf = SAL(model, distance="wasserstein")
     distances = acqf.per_set(*model.marginals(X, observation_noise=True), acqf.levels)
-    assert distances.shape == (30, model.num_sets)
+    assert distances.shape == (30, model.num_mcmc_samples)
     torch.testing.assert_close(distances.mean(-1), acqf(X.unsqueeze(1)))
 
 
@@ -106,7 +106,7 @@ def test_unusable_options_are_refused(options, message):
 @pytest.mark.parametrize("seed", range(5))
 def test_hellinger_with_the_samples_of_a_run_is_accurate_for_every_scramble(seed):
     """16 sets and 256 draws: levels shared by all sets gave errors up to 80 % for an unlucky scramble."""
-    model = random_ensemble(11, n=20, dim=3, num_sets=16)
+    model = random_ensemble(11, n=20, dim=3, num_mcmc_samples=16)
     X = torch.rand(50, 1, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     exact = SAL(model, estimator="monte_carlo", num_samples=2**15, seed=99)(X)
     estimate = SAL(model, estimator="monte_carlo", num_samples=256, seed=seed)(X)

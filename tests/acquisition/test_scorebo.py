@@ -81,7 +81,7 @@ class _Example:
     """Two sets with one optimum each at one point, and everything about them by quadrature."""
 
     def __init__(self, condition_on: str) -> None:
-        plain = random_ensemble(3, n=4, num_sets=2)
+        plain = random_ensemble(3, n=4, num_mcmc_samples=2)
         sets = {name: getattr(plain, name) for name in ("lengthscale", "outputscale", "mean")}
         self.model = FullyBayesianGP(plain.train_X, plain.train_Y, noise=0.1 * plain.noise, **sets)
         self.inputs, self.outputs = some_optima(self.model, count=1)
@@ -97,9 +97,9 @@ class _Example:
             for m in range(2):
                 located, covariance = one_set(self.model, m).joint(torch.cat([self.x, self.inputs[0, m][None]]))
                 gain = covariance[0, 0, 1] / (covariance[0, 1, 1] + JITTER)
-                centre = located[0, 0] + gain * (self.outputs[0, m, 0] - located[0, 1])
+                center = located[0, 0] + gain * (self.outputs[0, m, 0] - located[0, 1])
                 spread = (covariance[0, 0, 0] - gain * covariance[0, 0, 1]).sqrt()
-                self.truncated[m] = (centre.item(), spread.item())
+                self.truncated[m] = (center.item(), spread.item())
 
     def mixture(self, y):
         return np.mean([np.exp(-0.5 * ((y - a) / b) ** 2) / b for a, b in self.marginal]) / np.sqrt(2 * np.pi)
@@ -211,7 +211,7 @@ def test_agrees_with_botorch_community(distance, peer_name, monkeypatch):
     It has neither the Wasserstein distance nor a Monte Carlo estimator.
     """
     monkeypatch.setattr("botorch_community.acquisition.scorebo.MIN_INFERRED_NOISE_LEVEL", JITTER)
-    plain = random_ensemble(2, n=20, num_sets=5)
+    plain = random_ensemble(2, n=20, num_mcmc_samples=5)
     sets = {name: getattr(plain, name) for name in ("lengthscale", "outputscale", "mean")}
     noise = torch.full((5,), 0.05, dtype=torch.float64)
     model = FullyBayesianGP(plain.train_X, plain.train_Y, noise=noise, **sets)

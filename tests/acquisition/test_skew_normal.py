@@ -34,8 +34,8 @@ def weighted_integral(function, case, y=None):
     high = 40.0 if low < 1 else low + 40.0 / low
     breaks = {low + step * min(1.0, 1.0 / max(low, 1e-9)) for step in (0.5, 1, 2, 4, 8)} | {0.0}
     if y is not None:
-        centre, width = (y - mean) / shift, math.sqrt(noise) / abs(shift)
-        breaks |= {centre + step * width for step in (-8, -4, -2, 0, 2, 4, 8)}
+        center, width = (y - mean) / shift, math.sqrt(noise) / abs(shift)
+        breaks |= {center + step * width for step in (-8, -4, -2, 0, 2, 4, 8)}
     inside = sorted(point for point in breaks if low < point < high)
     constant = -0.5 * math.log(2 * math.pi) - float(log_ndtr(threshold))
     weight = lambda w: math.exp(constant - 0.5 * w * w)  # noqa: E731

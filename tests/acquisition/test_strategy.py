@@ -15,7 +15,7 @@ from scorebo.seeds import derive
 from tests.conftest import random_ensemble
 
 CONFIGS = Path(scorebo.__file__).parents[1] / "configs" / "acquisition"
-OPTIMIZER = {"raw_samples": 64, "restarts": 4, "maxiter": 50, "around_std": 0.1}
+OPTIMIZER = {"raw_samples": 64, "num_restarts": 4, "maxiter": 50, "sample_around_best_sigma": 0.1}
 
 
 def context(**changes) -> Context:
@@ -52,7 +52,7 @@ def test_all_of_this_issue_are_there():
     assert names >= {"balm", "sobol", "random"}
 
 
-def test_an_acquisition_is_maximised_with_the_named_seed_around_the_best_observation():
+def test_an_acquisition_is_maximized_with_the_named_seed_around_the_best_observation():
     node = {"name": "mine", "_target_": "scorebo.acquisition.SAL", "distance": "wasserstein"}
     proposal = build_strategy(node, OPTIMIZER).propose(context())
     model = random_ensemble(0)
@@ -88,7 +88,7 @@ def test_references_use_the_box():
         assert ((x >= bounds[0]) & (x <= bounds[1])).all()
 
 
-def test_thompson_queries_the_maximiser_of_one_draw_from_one_set():
+def test_thompson_queries_the_maximizer_of_one_draw_from_one_set():
     strategy = build_strategy({"_target_": "scorebo.acquisition.Thompson"})
     now = context(num_features=128)
     x = strategy.propose(now).x
@@ -105,7 +105,7 @@ def test_thompson_queries_the_maximiser_of_one_draw_from_one_set():
     assert chosen == {0, 1, 2, 3}
 
 
-def test_exploit_step_queries_the_maximiser_of_the_mean():
+def test_exploit_step_queries_the_maximizer_of_the_mean():
     node = {"name": "mine", "_target_": "scorebo.acquisition.SAL", "exploit_probability": 0.5}
     strategy = build_strategy(node, OPTIMIZER)
     model = random_ensemble(0)
@@ -137,7 +137,7 @@ def test_a_strategy_from_elsewhere():
         ({"name": "a", "_target_": "scorebo.acquisition.UCB", "beta": -1}, {}, "beta must be"),
         ({"name": "a", "_target_": "scorebo.acquisition.JES", "exploit_probability": -1}, {}, "exploit_probability"),
         ({"name": "a", "_target_": "scorebo.acquisition.JES", "exploit_probability": 2.0}, {}, "exploit_probability"),
-        ({"name": "a", "_target_": "scorebo.acquisition.BALD"}, {"restart": 3}, "Allowed: raw_samples, restarts"),
+        ({"name": "a", "_target_": "scorebo.acquisition.BALD"}, {"restart": 3}, "Allowed: raw_samples, num_restarts"),
     ],
 )
 def test_unusable_nodes_are_refused_before_anything_runs(node, optimizer, message):

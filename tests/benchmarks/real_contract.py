@@ -41,7 +41,7 @@ def two_iterations(task: OutsideTask, folder: Path) -> None:
     config = as_dict(compose([*overrides, "benchmark.initial=3", "benchmark.total=5", *TWO_ITERATIONS]))
     execute(config)
     records = read_records(RunStore(folder, config).folder / "records.jsonl").records
-    assert [record["kind"] for record in records] == ["initial"] * 3 + ["query"] * 2 + ["closing"]
+    assert [record["kind"] for record in records] == ["initial"] * 3 + ["query"] * 2 + ["final"]
     for record in records[:-1]:
         x = torch.tensor([record["x"]], dtype=torch.float64)
         assert ((x >= task.bounds[0]) & (x <= task.bounds[1])).all()
@@ -97,7 +97,7 @@ class RealTask(BenchmarkContract):
         config = compose([f"benchmark={self.name}", "acquisition=random"])
         assert config.model.name == self.model
         mcmc = config.mcmc
-        assert (mcmc.warmup, mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features) == self.draws
+        assert (mcmc.warmup, mcmc.thinning, mcmc.num_mcmc_samples, mcmc.num_optima, mcmc.num_features) == self.draws
 
     def test_limits_are_part_of_the_config(self):
         with pytest.raises(InputError, match=f"time_limit of task '{self.name}' must be"):

@@ -106,7 +106,7 @@ class TestHartmann6(BenchmarkContract):
     bounds = [[0.0] * 6, [1.0] * 6]  # noqa: RUF012
     reference = staticmethod(botorch_value(botorch_hartmann6()))
 
-    def test_optimum_at_the_published_minimiser(self, task):
+    def test_optimum_at_the_published_minimizer(self, task):
         x = torch.tensor([[0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573]], dtype=torch.float64)
         assert task.evaluate_true(x).item() == pytest.approx(-3.32237, abs=1e-5)
         assert task.evaluate_true(uniform(task, 20_000)).max() <= 0

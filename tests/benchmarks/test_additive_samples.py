@@ -47,7 +47,7 @@ class AdditiveSample(BenchmarkContract):
         A top lies within half a step of a grid point in both inputs, where f is lower by at most |f''|/128². With a
         variance of 4 of the second derivative, |f''| < 16 is four standard deviations.
         """
-        monkeypatch.setattr(additive, "maximise", None)  # all seeds of the paper are in the table
+        monkeypatch.setattr(additive, "maximize", None)  # all seeds of the paper are in the table
         side = torch.linspace(0.0, 1.0, 65, dtype=torch.float64)
         grid = torch.cartesian_prod(side, side)
         for seed in range(1, 21):
@@ -82,7 +82,13 @@ class AdditiveSample(BenchmarkContract):
         assert config.model.name == "additive"
         assert load_model(config.model).partitions.max_groups == self.num_groups
         mcmc = config.mcmc
-        assert (mcmc.warmup, mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features) == (32, 4, 12, 8, 2048)
+        assert (mcmc.warmup, mcmc.thinning, mcmc.num_mcmc_samples, mcmc.num_optima, mcmc.num_features) == (
+            32,
+            4,
+            12,
+            8,
+            2048,
+        )
         assert compose([f"benchmark={self.name}", "acquisition=random", "model=bo_lognormal"]).model.name
 
 

@@ -88,7 +88,13 @@ class TestGP8(BenchmarkContract):
         config = compose(["benchmark=gp8", "acquisition=random"])
         assert config.model.name == "bo_lognormal"
         mcmc = config.mcmc
-        assert (mcmc.warmup, mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features) == (256, 16, 16, 8, 2048)
+        assert (mcmc.warmup, mcmc.thinning, mcmc.num_mcmc_samples, mcmc.num_optima, mcmc.num_features) == (
+            256,
+            16,
+            16,
+            8,
+            2048,
+        )
 
     def test_the_true_model_can_take_its_lengthscales(self):
         overrides = ["benchmark=gp8", "acquisition=random", "model=true"]
@@ -152,7 +158,7 @@ def test_phases_and_weights():
 
 
 def test_the_table_holds_the_papers_seeds_and_no_search_is_needed(monkeypatch, cache):
-    monkeypatch.setattr(gp_samples, "maximise", None)
+    monkeypatch.setattr(gp_samples, "maximize", None)
     family = scorebo.load_benchmark("gp8")
     for seed in range(1, 21):
         task = family.for_seed(seed)
@@ -171,16 +177,16 @@ def test_the_table_holds_the_papers_seeds_and_no_search_is_needed(monkeypatch, c
 def test_the_search_does_not_depend_on_its_raw_points(monkeypatch):
     task = scorebo.load_benchmark("gp8").for_seed(21)
     parts = (task.frequencies, task.phases, task.weights)
-    one = optima.maximise(*parts, seed=0)
+    one = optima.maximize(*parts, seed=0)
     monkeypatch.setattr(optima, "RAW_POINTS", 2**14)
-    other = optima.maximise(*parts, seed=1)
+    other = optima.maximize(*parts, seed=1)
     assert one.value == pytest.approx(other.value, abs=1e-12)
     assert one.x == pytest.approx(other.x, abs=1e-6)
 
 
 def test_an_optimum_in_a_corner_is_found():
     direction = torch.tensor([[0.3], [0.2]], dtype=torch.float64)
-    found = optima.maximise(direction, torch.tensor([-1.0]).double(), torch.tensor([1.0]).double())
+    found = optima.maximize(direction, torch.tensor([-1.0]).double(), torch.tensor([1.0]).double())
     assert found.x == [1.0, 1.0]
     assert found.value == pytest.approx(math.cos(0.5), rel=1e-15)
 
@@ -189,7 +195,7 @@ def test_a_search_is_made_once(monkeypatch, cache):
     first = small().for_seed(1).optimum
     (file,) = (cache / "optima").iterdir()
     assert json.loads(file.read_text())["of"]["seed"] == 1
-    monkeypatch.setattr(gp_samples, "maximise", None)
+    monkeypatch.setattr(gp_samples, "maximize", None)
     assert small().for_seed(1).optimum == first
 
 

@@ -18,7 +18,7 @@ def of_first(count, function):
 class Sparse(BenchmarkContract):
     initial, total = 3, 100
     active: int  # how many inputs matter: the first ones
-    minimiser: tuple[float, ...]  # of these
+    minimizer: tuple[float, ...]  # of these
 
     def test_only_the_first_inputs_matter(self, task):
         assert task.num_active == self.active
@@ -32,9 +32,9 @@ class Sparse(BenchmarkContract):
             assert (task.evaluate_true(X) != task.evaluate_true(other)).any()
 
     def test_optimal_value_is_reached_and_never_beaten(self, task):
-        """Nelder and Mead's method, as in the contract, is lost in 25 dimensions; the minimiser is known instead."""
+        """Nelder and Mead's method, as in the contract, is lost in 25 dimensions; the minimizer is known instead."""
         X = uniform(task, 1)
-        X[:, : self.active] = torch.tensor(self.minimiser, dtype=torch.float64)
+        X[:, : self.active] = torch.tensor(self.minimizer, dtype=torch.float64)
         assert task.evaluate_true(X).item() == pytest.approx(task.optimal_value, abs=1e-8)
         side = task.bounds[1] - task.bounds[0]
         noise = torch.randn(20_000, task.dim, dtype=torch.float64)
@@ -47,12 +47,18 @@ class Sparse(BenchmarkContract):
         config = compose([f"benchmark={self.name}", "acquisition=random"])
         assert config.model.name == "saas"
         mcmc = config.mcmc
-        assert (mcmc.warmup, mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features) == (128, 8, 16, 8, 8192)
+        assert (mcmc.warmup, mcmc.thinning, mcmc.num_mcmc_samples, mcmc.num_optima, mcmc.num_features) == (
+            128,
+            8,
+            16,
+            8,
+            8192,
+        )
 
 
 class TestAckley(Sparse):
     name, noise_std, bounds = "ackley4_25", 0.5, [[-32.768] * 25, [32.768] * 25]
-    active, minimiser = 4, (0.0,) * 4
+    active, minimizer = 4, (0.0,) * 4
     reference = staticmethod(of_first(4, value(BotorchAckley(dim=4).double())))
 
     def test_range_is_the_specifications(self, task):
@@ -71,7 +77,7 @@ class TestAckley(Sparse):
 class TestHartmann(Sparse):
     name, noise_std, bounds = "hartmann6_25", 0.1, [[0.0] * 25, [1.0] * 25]
     active = 6
-    minimiser = (0.20168951, 0.15001069, 0.47687398, 0.27533243, 0.31165162, 0.65730053)
+    minimizer = (0.20168951, 0.15001069, 0.47687398, 0.27533243, 0.31165162, 0.65730053)
     reference = staticmethod(of_first(6, value(hartmann(6))))
 
     def test_optimal_value_is_that_of_the_function_itself(self, task):

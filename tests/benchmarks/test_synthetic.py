@@ -26,7 +26,7 @@ def value(function):
 
 class Synthetic(BenchmarkContract):
     minimum: float  # as printed in the specification
-    minimiser: tuple[float, ...]
+    minimizer: tuple[float, ...]
 
     def test_budget_is_that_of_the_dimension(self, task):
         assert task.initial == task.dim + 1
@@ -35,7 +35,7 @@ class Synthetic(BenchmarkContract):
     def test_minimum_is_the_specifications_and_exact(self, task):
         assert task.optimal_value == pytest.approx(self.minimum, abs=6e-6)
         with mpmath.workdps(40):
-            at = mpmath.findroot(lambda *x: mpmath.matrix(self.gradient(x)), self.minimiser, tol=1e-60)
+            at = mpmath.findroot(lambda *x: mpmath.matrix(self.gradient(x)), self.minimizer, tol=1e-60)
             exact = self.precise(list(at))
         # The nearest float64, or the one next to it.
         assert abs(task.optimal_value - exact) <= 2 * math.ulp(float(exact) or 1e-300)
@@ -53,7 +53,13 @@ class Synthetic(BenchmarkContract):
         config = compose([f"benchmark={self.name}", "acquisition=random"])
         assert config.model.name == "bo_lognormal"
         mcmc = config.mcmc
-        assert (mcmc.warmup, mcmc.thinning, mcmc.num_sets, mcmc.num_optima, mcmc.num_features) == (256, 16, 16, 8, 8192)
+        assert (mcmc.warmup, mcmc.thinning, mcmc.num_mcmc_samples, mcmc.num_optima, mcmc.num_features) == (
+            256,
+            16,
+            16,
+            8,
+            8192,
+        )
 
 
 def precise_hartmann(dim):
@@ -75,7 +81,7 @@ def precise_hartmann(dim):
 
 class TestBranin(Synthetic):
     name, bounds, noise_std, initial, total = "branin", [[-5.0, 0.0], [10.0, 15.0]], 0.5, 3, 100
-    minimum, minimiser = 0.397887, (math.pi, 2.275)
+    minimum, minimizer = 0.397887, (math.pi, 2.275)
     reference = staticmethod(value(BotorchBranin()))
 
     @staticmethod
@@ -105,19 +111,19 @@ class TestRosenbrock4(Rosenbrock):
 
 class TestHartmann3(Synthetic):
     name, bounds, noise_std, initial, total = "hartmann3", [[0.0] * 3, [1.0] * 3], 0.5, 4, 125
-    minimum, minimiser = -3.86278, (0.114589, 0.555649, 0.852547)
+    minimum, minimizer = -3.86278, (0.114589, 0.555649, 0.852547)
     reference, precise = staticmethod(value(hartmann(3))), staticmethod(precise_hartmann(3))
 
 
 class TestHartmann4(Synthetic):
     name, bounds, noise_std, initial, total = "hartmann4", [[0.0] * 4, [1.0] * 4], 0.5, 5, 150
-    minimum, minimiser = -3.13449, (0.187395, 0.194152, 0.557918, 0.264780)
+    minimum, minimizer = -3.13449, (0.187395, 0.194152, 0.557918, 0.264780)
     reference, precise = staticmethod(value(hartmann(4))), staticmethod(precise_hartmann(4))
 
 
 class TestHartmann6(Synthetic):
     name, bounds, noise_std, initial, total = "hartmann6", [[0.0] * 6, [1.0] * 6], 0.5, 7, 200
-    minimum, minimiser = -3.32237, (0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573)
+    minimum, minimizer = -3.32237, (0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573)
     reference, precise = staticmethod(value(hartmann(6))), staticmethod(precise_hartmann(6))
 
 

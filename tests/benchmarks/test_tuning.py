@@ -249,7 +249,7 @@ class TestLCBench(RealTask):
         assert task.evaluate_true(X[:0]).shape == (0,)
 
     def test_accuracy_in_per_cent_rises_with_the_learning_rate(self, task):
-        """Published without the other parameters: from 31.8 at 1e-4 to 79.6 at 0.1; at their centres by as much."""
+        """Published without the other parameters: from 31.8 at 1e-4 to 79.6 at 0.1; at their centers by as much."""
         X = torch.full((2, 7), 0.5, dtype=torch.float64)
         X[:, 1] = torch.tensor([0.0, 1.0])
         low, high = task.evaluate_true(X)

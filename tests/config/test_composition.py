@@ -29,16 +29,16 @@ def test_a_sampler_leaves_the_benchmarks_draws_and_optima_as_they_are(benchmark,
 def test_benchmark_selects_model_and_mcmc_and_the_command_line_wins():
     config = compose(BASE)
     assert config.model.name == "al_lognormal"
-    assert (config.mcmc.warmup, config.mcmc.thinning, config.mcmc.num_sets) == (256, 16, 16)
+    assert (config.mcmc.warmup, config.mcmc.thinning, config.mcmc.num_mcmc_samples) == (256, 16, 16)
     assert config.mcmc.sampler == "nuts"
     config = compose([*BASE, "model=botorch", "mcmc.warmup=8", "benchmark.total=9", "benchmark.noise_std=0.5"])
     assert config.model.name == "botorch"
     assert (config.mcmc.warmup, config.benchmark.total, config.benchmark.noise_std) == (8, 9, 0.5)
 
 
-def test_the_paper_s_optimiser_numbers():
-    optimizer = compose(BASE).optimizer
-    assert dict(optimizer) == {"raw_samples": 1024, "restarts": 20, "maxiter": 100, "around_std": 0.1}
+def test_the_paper_s_optimizer_numbers():
+    optimizer = compose(BASE).acquisition_optimizer
+    assert dict(optimizer) == {"raw_samples": 1024, "num_restarts": 20, "maxiter": 100, "sample_around_best_sigma": 0.1}
 
 
 def test_model_named_like_a_truth_value():
@@ -74,7 +74,7 @@ def test_experiments_name_what_exists(name):
         ([*BASE, "seed=1.5"], "seed must be a whole number"),
         ([*BASE, "threads=0"], "threads must be a whole number of at least 1"),
         ([*BASE, "metrics_every=0"], "metrics_every must be a whole number of at least 1"),
-        ([*BASE, "mcmc.num_sets=0"], "mcmc.num_sets must be a whole number of at least 1"),
+        ([*BASE, "mcmc.num_mcmc_samples=0"], "mcmc.num_mcmc_samples must be a whole number of at least 1"),
         ([*BASE, "mcmc.thinning=0"], "mcmc.thinning must be a whole number of at least 1"),
         ([*BASE, "mcmc.sampler=hmc"], "Unknown mcmc.sampler 'hmc'. Allowed: map, nuts, pyro, sequential"),
         ([*BASE, "mcmc=hmc"], "Unknown mcmc 'hmc'. Allowed: nuts, sequential"),
@@ -83,7 +83,10 @@ def test_experiments_name_what_exists(name):
         ([*BASE, "mcmc=sequential", "mcmc.refresh_fraction=-1"], "mcmc.refresh_fraction must be a finite number"),
         ([*BASE, "mcmc/draws=many"], "Unknown mcmc/draws 'many'. Allowed: active_learning"),
         ([*BASE, "mcmc.num_optima=0"], "mcmc.num_optima must be a whole number of at least 1"),
-        ([*BASE, "optimizer.restarts=0"], "optimizer.restarts must be a whole number of at least 1"),
+        (
+            [*BASE, "acquisition_optimizer.num_restarts=0"],
+            "acquisition_optimizer.num_restarts must be a whole number of at least 1",
+        ),
         ([*BASE, "results="], "results must be the path of a folder"),
         ([*BASE, "benchmark.totl=3"], "Unknown setting in 'benchmark' 'totl'. Did you mean total"),
         ([*BASE, "sed=3"], "Unknown setting in 'the configuration' 'sed'. Did you mean seed"),
@@ -105,7 +108,7 @@ def test_config_dir_that_is_not_there(tmp_path):
 def test_mistakes_beside_users_own_configs(tmp_path):
     (tmp_path / "benchmark").mkdir()
     path = tmp_path / "benchmark" / "mine.yaml"
-    path.write_text("_target_: scorebo.benchmarks.active_learning.Gramacy1\nnoise_std: 0.1\ninitial: 2\ntotal: 5\n")
+    path.write_text("_target_: scorebo.benchmarks.Gramacy1\nnoise_std: 0.1\ninitial: 2\ntotal: 5\n")
     with pytest.raises(InputError, match="Unknown setting in 'benchmark' 'totl'"):
         compose(["benchmark=mine", "acquisition=random", "benchmark.totl=7"], tmp_path)
     path.write_text("total: [1\n")

@@ -64,14 +64,16 @@ class TestExperiment:
         assert {(c["benchmark"]["total"], c["mcmc"]["num_features"]) for c in configs} == {(9, 64)}
         (config,) = sweep_configs([*base, "experiment.total=9", "benchmark.total=8", "seed=1"])
         assert config["benchmark"]["total"] == 8, "the setting itself wins"
-        (config,) = sweep_configs([*base, "experiment.settings={mcmc.num_sets:5}", "seed=1"])
-        assert (config["mcmc"]["num_sets"], config["mcmc"]["num_features"]) == (5, 8192), "in place of the scale's"
+        (config,) = sweep_configs([*base, "experiment.settings={mcmc.num_mcmc_samples:5}", "seed=1"])
+        assert (config["mcmc"]["num_mcmc_samples"], config["mcmc"]["num_features"]) == (5, 8192), (
+            "in place of the scale's"
+        )
 
     def test_a_scale_of_it(self):
         base = ["experiment=al_mll", "benchmark=gramacy1", "acquisition=bald"]
-        change = ["experiment.scales.small.seeds=2", "experiment.scales.small.settings.mcmc.num_sets=4"]
+        change = ["experiment.scales.small.seeds=2", "experiment.scales.small.settings.mcmc.num_mcmc_samples=4"]
         configs = sweep_configs([*base, "scale=small", *change])
-        assert [(c["seed"], c["mcmc"]["num_sets"], c["benchmark"]["total"]) for c in configs] == [
+        assert [(c["seed"], c["mcmc"]["num_mcmc_samples"], c["benchmark"]["total"]) for c in configs] == [
             (1, 4, 30),
             (2, 4, 30),
         ]
@@ -84,9 +86,14 @@ class TestExperiment:
         ]
 
     def test_in_every_way_of_composing(self):
-        change = ["experiment=al_mll", "scale=small", "experiment.total=0.2", "experiment.settings.mcmc.num_sets=3"]
+        change = [
+            "experiment=al_mll",
+            "scale=small",
+            "experiment.total=0.2",
+            "experiment.settings.mcmc.num_mcmc_samples=3",
+        ]
         config = as_dict(compose([*change, *RUN, "seed=7"]))
-        assert (config["benchmark"]["total"], config["mcmc"]["num_sets"]) == (10, 3)
+        assert (config["benchmark"]["total"], config["mcmc"]["num_mcmc_samples"]) == (10, 3)
         assert Composer().compose([*change, *RUN], [3, 7])[1] == config
         given = [*change, "experiment.acquisitions=[bald]", "experiment.benchmarks=[gramacy1]", "experiment.seeds=2"]
         assert sweep_ids(given, Composer()) == {run_id(config) for config in sweep_configs(given)}
@@ -165,8 +172,16 @@ WITHOUT_EFFECT = [
     ("run", [*RUN, "experiment=demo", "scale=small"], "experiment=demo has no scales: leave out scale=small"),
     ("run", [*RUN, "hydra/launcher=submitit_slurm"], "`scorebo run -m hydra/launcher=submitit_slurm …`"),
     ("run", [*RUN, "hydra.verbose=true"], "Only Hydra's own multirun reads hydra.verbose"),
-    ("run", [*RUN, "+mcmc.num_set=3"], "Unknown setting in 'mcmc' 'num_set'. Did you mean num_sets"),
-    ("run", [*RUN, "+optimizer.restart=3"], "Unknown setting in 'optimizer' 'restart'. Did you mean restarts"),
+    (
+        "run",
+        [*RUN, "+mcmc.num_mcmc_sample=3"],
+        "Unknown setting in 'mcmc' 'num_mcmc_sample'. Did you mean num_mcmc_samples",
+    ),
+    (
+        "run",
+        [*RUN, "+acquisition_optimizer.num_restart=3"],
+        "Unknown setting in 'acquisition_optimizer' 'num_restart'. Did you mean num_restarts",
+    ),
     (
         "run",
         [*RUN, "+mcmc.transitions=3"],

@@ -21,7 +21,7 @@ REPETITIONS = {
     **dict.fromkeys(("priors", "gp8_regret", "gp8_hyperparameters_lognormal", "gp8_hyperparameters_botorch"), 20),
     **dict.fromkeys(("saas_final", "saas_hyperparameters", "saas_noise", "addgp", "pd1"), 20),
 }
-WITHOUT_FIGURE = {"pd1_few_sets", "lcbench", "svm_ct757"}  # for a claim alone, and in place of what is not at hand
+WITHOUT_FIGURE = {"pd1_few_samples", "lcbench", "svm_ct757"}  # for a claim alone, and in place of what is not at hand
 # Tasks the paper has and this project does not have yet. A task that arrives is taken from here.
 NOT_AVAILABLE: set[str] = set()
 
@@ -43,12 +43,12 @@ def who(configs):
 
 class TestGrammar:
     def test_lists_and_ranges_seed_by_seed(self, sweep):
-        overrides = ["acquisition=bald,sal_hr", "benchmark=gramacy1", "seed=range(1,4)", "mcmc.num_sets=4,8"]
+        overrides = ["acquisition=bald,sal_hr", "benchmark=gramacy1", "seed=range(1,4)", "mcmc.num_mcmc_samples=4,8"]
         configs = sweep(overrides)
         assert who(configs)[:4] == [
             (1, "gramacy1", "al_lognormal", name) for name in ("bald", "bald", "sal_hr", "sal_hr")
         ]
-        assert [c["mcmc"]["num_sets"] for c in configs[:4]] == [4, 8, 4, 8]
+        assert [c["mcmc"]["num_mcmc_samples"] for c in configs[:4]] == [4, 8, 4, 8]
         assert [c["seed"] for c in configs] == [1] * 4 + [2] * 4 + [3] * 4
 
     def test_glob_chooses_among_the_configs_of_a_group(self, tmp_path):
@@ -60,7 +60,14 @@ class TestGrammar:
         assert [c["acquisition"]["name"] for c in configs] == ["rand_mine", "random"]
 
     def test_a_run_is_swept_once_however_often_it_is_asked_for(self, sweep):
-        configs = sweep(["benchmark=gramacy1", "acquisition=bald,bald", "seed=2,1,2", "optimizer.around_std=0.1,1e-1"])
+        configs = sweep(
+            [
+                "benchmark=gramacy1",
+                "acquisition=bald,bald",
+                "seed=2,1,2",
+                "acquisition_optimizer.sample_around_best_sigma=0.1,1e-1",
+            ]
+        )
         assert [c["seed"] for c in configs] == [2, 1]
 
     def test_a_model_named_like_a_truth_value(self, sweep):
@@ -131,8 +138,8 @@ class TestComposer:
             ("benchmark", "# @package _global_\nbenchmark: {_target_: x}\nacquisition: {weight: 3}\n", []),
             ("acquisition", "defaults: [bald]\nname: mine\n_target_: x\n", []),
             ("acquisition", "# @package _global_\nacquisition: {name: mine, _target_: x}\nseed: 5\n", []),
-            ("acquisition", "_target_: x\nweight: ${optimizer.restarts}\n", []),
-            ("acquisition", "_target_: x\nname: mine\nweight: ${optimizer.restarts}\n", []),
+            ("acquisition", "_target_: x\nweight: ${acquisition_optimizer.num_restarts}\n", []),
+            ("acquisition", "_target_: x\nname: mine\nweight: ${acquisition_optimizer.num_restarts}\n", []),
             ("model", "_target_: x\nname: mine\nvalue: ${acquisition.distance}\n", []),
             ("acquisition", "_target_: x\nname: mine\nweight: 1\n", ["acquisition.weight=2"]),
             ("acquisition", "_target_: x\nname: mine\nweight: 1\n", ["+acquisition.height=2"]),
@@ -144,7 +151,7 @@ class TestComposer:
         others = {"benchmark": "benchmark=gramacy1", "acquisition": "acquisition=sal_hr"} | {group: f"{group}=mine"}
         self.check([*others.values(), *more], tmp_path)
 
-    @pytest.mark.parametrize("name", ["al_mll", "gp8_regret", "pd1_few_sets", "demo_bo"])
+    @pytest.mark.parametrize("name", ["al_mll", "gp8_regret", "pd1_few_samples", "demo_bo"])
     def test_experiments_that_say_nothing_else_share_a_composition(self, name):
         composer = Composer()
         node = hydra_compose([f"experiment={name}", "benchmark=gramacy1", "acquisition=random"], None).experiment
@@ -158,7 +165,7 @@ class TestComposer:
         "text",
         [
             "# @package _global_\nexperiment: {name: mine, seeds: 2}\nmcmc: {warmup: 77}\n",
-            "# @package _global_\nexperiment: {name: mine, seeds: '${optimizer.restarts}'}\n",
+            "# @package _global_\nexperiment: {name: mine, seeds: '${acquisition_optimizer.num_restarts}'}\n",
             "# @package _global_\ndefaults: [{override /model: botorch}]\nexperiment: {name: mine, seeds: 2}\n",
             "# @package _global_\ndefaults: [own]\nexperiment: {name: mine, seeds: 2}\n",
         ],
@@ -216,10 +223,10 @@ class TestScales:
         self.write(
             tmp_path,
             "  name: mine\n  benchmarks: [gramacy1, higdon]\n  acquisitions: [random]\n  seeds: 2\n"
-            "  total: {gramacy1: 7}\n  settings: {mcmc.num_sets: 3}\n",
+            "  total: {gramacy1: 7}\n  settings: {mcmc.num_mcmc_samples: 3}\n",
         )
         configs = sweep_configs(["experiment=mine"], tmp_path)
-        assert [(c["seed"], c["benchmark"]["total"], c["mcmc"]["num_sets"]) for c in configs] == [
+        assert [(c["seed"], c["benchmark"]["total"], c["mcmc"]["num_mcmc_samples"]) for c in configs] == [
             *((1, 7, 3), (1, 50, 3), (2, 7, 3), (2, 50, 3))
         ]
 

@@ -233,7 +233,7 @@ download({server.url()!r}, Path({str(tmp_path / "file")!r}), {SHA256!r}, timeout
 def table(tmp_path, monkeypatch, text):
     """A table of data sets of one's own, and an empty folder to look for them in."""
     path = tmp_path / "sources.yaml"
-    path.write_text(f"toy: {{what: toys, tasks: [t], licence: CC0, citation: nobody, files: {text}}}")
+    path.write_text(f"toy: {{what: toys, tasks: [t], license: CC0, citation: nobody, files: {text}}}")
     monkeypatch.setattr(sources, "TABLE", path)
     monkeypatch.setenv("SCOREBO_DATA", str(tmp_path / "data"))
 
@@ -247,7 +247,7 @@ class TestCommand:
         shown = capsys.readouterr().out
         assert f"looked for in {tmp_path / 'data'}" in shown
         assert "missing; `scorebo data fetch toy` gets it, or set SCOREBO_DATA" in " ".join(shown.split())
-        assert "licence: CC0" in shown
+        assert "license: CC0" in shown
         assert "cite: nobody" in shown
         assert server.asked == []  # nothing is downloaded unless asked for
         assert main(["data", "fetch", "toy"]) == 0

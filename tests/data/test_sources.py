@@ -13,7 +13,7 @@ from scorebo.errors import InputError
 
 def test_every_entry_is_whole():
     for name, data in sources.datasets().items():
-        assert all((data.what, data.licence, data.citation, data.tasks, data.files)), name
+        assert all((data.what, data.license, data.citation, data.tasks, data.files)), name
         for source in data.files:
             assert source.sha256 is None or re.fullmatch("[0-9a-f]{64}", source.sha256)
             assert source.url is None or source.url.startswith("https://")

@@ -4,11 +4,11 @@ import numpy as np
 import torch
 
 
-def check_combination(kernel, X, centres, lengthscale, outputscale, definition):
-    """Weighted sums over sets and centres."""
-    weight = torch.randn(len(lengthscale), len(centres), dtype=torch.float64)
-    expected = torch.einsum("mbn,mn->b", definition(X, centres), weight)
-    combined = kernel.combine(X, centres, lengthscale, outputscale, weight)
+def check_combination(kernel, X, centers, lengthscale, outputscale, definition):
+    """Weighted sums over sets and centers."""
+    weight = torch.randn(len(lengthscale), len(centers), dtype=torch.float64)
+    expected = torch.einsum("mbn,mn->b", definition(X, centers), weight)
+    combined = kernel.combine(X, centers, lengthscale, outputscale, weight)
     torch.testing.assert_close(combined, expected, rtol=1e-11, atol=1e-13)
 
 

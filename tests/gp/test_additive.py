@@ -104,7 +104,7 @@ def test_posterior_is_the_textbook_one():
     model = additive_ensemble(1, n=20)
     X = torch.rand(6, 4, dtype=torch.float64)
     mean, covariance = model.joint(X)
-    for m in range(model.num_sets):
+    for m in range(model.num_mcmc_samples):
         own = model.kernel.of_set(m)
         arguments = (model.lengthscale[m : m + 1], model.outputscale[m : m + 1])
         K = own(model.train_X, model.train_X, *arguments)[0]

@@ -29,7 +29,7 @@ def by_definition(model, X, m):
 
 @pytest.mark.parametrize("kernel", ["matern52", "rbf"])
 def test_posterior_is_the_textbook_one(kernel):
-    model = random_ensemble(1, n=30, dim=3, num_sets=5, kernel=kernel)
+    model = random_ensemble(1, n=30, dim=3, num_mcmc_samples=5, kernel=kernel)
     X = torch.rand(4, 6, 3, dtype=torch.float64)
     for noisy in (False, True):
         posterior = model.posterior(X, observation_noise=noisy)
@@ -106,7 +106,7 @@ def test_refuses_to_lift_what_it_cannot_hold():
         FullyBayesianGP.from_botorch(peer)
 
 
-def test_botorch_acquisition_and_optimiser_run_on_it():
+def test_botorch_acquisition_and_optimizer_run_on_it():
     model = random_ensemble(4, n=10)
     acquisition = qLogNoisyExpectedImprovement(model, model.train_X, prune_baseline=True)
     bounds = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
@@ -128,7 +128,7 @@ def test_sampling_works_at_observations_without_noise():
 
 
 def test_one_set_is_an_exact_gp():
-    model = random_ensemble(5, num_sets=1)
+    model = random_ensemble(5, num_mcmc_samples=1)
     peer = SingleTaskGP(model.train_X, model.train_Y, outcome_transform=None)
     peer.covar_module = gpytorch.kernels.ScaleKernel(gpytorch.kernels.MaternKernel(nu=2.5, ard_num_dims=2)).double()
     peer.covar_module.outputscale = model.outputscale[0]
@@ -146,19 +146,19 @@ def test_joint_distribution_by_set_is_that_of_all_sets(ensemble):
     model = ensemble(2)
     X = torch.rand(9, model.dim, dtype=torch.float64)
     means, covariances = model.joint(X)
-    by_set = [(mean, np.tril(covariance)) for mean, covariance in model.joint_by_set(X)]
-    assert len(by_set) == model.num_sets
+    by_set = [(mean, np.tril(covariance)) for mean, covariance in model.joint_by_sample(X)]
+    assert len(by_set) == model.num_mcmc_samples
     for m, (mean, triangle) in enumerate(by_set):
         np.testing.assert_allclose(mean, means[m].numpy(), rtol=1e-12)
         np.testing.assert_allclose(triangle, np.tril(covariances[m].numpy()), rtol=1e-10, atol=1e-13)
     assert torch.equal(model.joint(X)[1], covariances)  # nothing of the model is overwritten
 
 
-def test_evaluation_factorises_nothing(monkeypatch):
+def test_evaluation_factorizes_nothing(monkeypatch):
     model = random_ensemble(6)
 
     def refuse(*_args, **_kwargs):
-        raise AssertionError("factorised again")
+        raise AssertionError("factorized again")
 
     for name in ("cholesky", "cholesky_ex", "solve", "solve_triangular", "inv"):
         monkeypatch.setattr(torch.linalg, name, refuse)
@@ -213,6 +213,6 @@ def test_duplicates_without_noise_are_explained():
 
 
 def test_second_derivatives_of_the_moments():
-    model = random_ensemble(3, n=6, dim=2, num_sets=2)
+    model = random_ensemble(3, n=6, dim=2, num_mcmc_samples=2)
     X = torch.rand(2, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
     assert torch.autograd.gradgradcheck(lambda points: model.marginals(points), (X,))

@@ -58,9 +58,9 @@ class KernelContract:
         torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)
 
     def test_a_combination_agrees_with_autograd(self):
-        X, centres = self.points(6).requires_grad_(), self.points(9)
+        X, centers = self.points(6).requires_grad_(), self.points(9)
         weight = torch.randn(2, 9, dtype=torch.float64)
-        arguments = (X, centres, LENGTHSCALE, OUTPUTSCALE, weight)
+        arguments = (X, centers, LENGTHSCALE, OUTPUTSCALE, weight)
         ours, theirs = self.kernel.combine(*arguments), self.kernel.combine_by_autograd(*arguments)
         torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-13)
         cotangent = torch.randn(6, dtype=torch.float64)

@@ -136,8 +136,11 @@ def test_true_model_takes_its_values():
         (lambda: Gamma(-1.0, 2.0), "shape of a Gamma prior"),
         (lambda: Normal(float("nan"), 1.0), "mean of a Normal prior"),
         (lambda: HalfCauchy(0.0), "scale of a HalfCauchy prior"),
-        (lambda: SparseLengthscales(Normal(0.0, 1.0), HalfCauchy(1.0)), "shared prior of SparseLengthscales must be"),
-        (lambda: SparseLengthscales(HalfCauchy(1.0), 0.3), "own prior of SparseLengthscales must be"),
+        (
+            lambda: SparseLengthscales(Normal(0.0, 1.0), HalfCauchy(1.0)),
+            "global_shrinkage of SparseLengthscales must be",
+        ),
+        (lambda: SparseLengthscales(HalfCauchy(1.0), 0.3), "local_shrinkage of SparseLengthscales must be"),
         (lambda: load_model("bo_lognormal", noise=HalfCauchy(1.0), outputscale=SPARSE), "outputscale of model"),
         (lambda: load_model("bo_lognormal", noise=-0.1), "noise of model 'bo_lognormal'"),
         (lambda: load_model("bo_lognormal", lengthscale=Normal(0.0, 1.0)), "must be LogNormal, Gamma or HalfCauchy"),
@@ -153,7 +156,7 @@ def test_sparse_lengthscales_follow_from_their_coordinates():
     model = load_model("saas")
     density = LogDensity(np.zeros((2, 3)), np.zeros(2), model)
     assert density.names == [
-        *("log own precision 1", "log own precision 2", "log own precision 3", "log shared precision"),
+        *("log local precision 1", "log local precision 2", "log local precision 3", "log global precision"),
         *("log outputscale", "log noise", "mean"),
     ]
     theta = density.sample_prior(np.random.default_rng(0), 4)

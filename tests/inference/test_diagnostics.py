@@ -7,7 +7,7 @@ from scorebo.inference.diagnostics import (
     bayesian_fraction_of_missing_information,
     bulk_ess,
     split_rhat,
-    summarise,
+    summarize,
 )
 
 
@@ -63,7 +63,7 @@ def test_energy_statistic_by_hand():
 
 
 def test_too_few_draws_give_nothing_instead_of_nan():
-    diagnostics = summarise(Chain(np.zeros((2, 3))), sampler="nuts", seconds=0.1, gradient_evaluations=5)
+    diagnostics = summarize(Chain(np.zeros((2, 3))), sampler="nuts", wall_seconds=0.1, gradient_evaluations=5)
     assert diagnostics.ess_bulk is None
     assert diagnostics.rhat is None
     assert diagnostics.as_dict()["draws"] == 2

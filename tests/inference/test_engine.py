@@ -9,7 +9,7 @@ from scorebo.errors import InputError
 from scorebo.inference import engine
 
 ENGINE = "from scorebo.inference.engine import library; mine = library()"
-# It announces the reorganisation of arviz on import, here as in any script.
+# It announces the reorganization of arviz on import, here as in any script.
 NUTPIE = "import warnings; warnings.simplefilter('ignore', FutureWarning); import nutpie"
 
 

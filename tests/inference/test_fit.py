@@ -16,7 +16,7 @@ from scorebo.gp import LogDensity
 from scorebo.inference import fit, pyro_nuts
 from scorebo.inference.diagnostics import Chain
 
-FAST = {"warmup": 40, "thinning": 2, "num_sets": 4}
+FAST = {"warmup": 40, "thinning": 2, "num_mcmc_samples": 4}
 
 
 def data(n=15, dim=2, seed=0):
@@ -48,7 +48,7 @@ class SamplerContract:
         assert diagnostics.sampler == self.sampler
         assert diagnostics.draws == 8
         assert diagnostics.gradient_evaluations > 48
-        assert diagnostics.seconds > 0
+        assert diagnostics.wall_seconds > 0
         assert diagnostics.step_size > 0
         assert 0 < diagnostics.acceptance <= 1
         assert diagnostics.ess_bulk > 0
@@ -117,14 +117,14 @@ def test_sets_are_every_thinning_th_draw(monkeypatch):
         return Chain(theta)
 
     monkeypatch.setitem(fit.SAMPLERS, "nuts", sample)
-    gp = scorebo.fit_gp(*data(), warmup=5, thinning=3, num_sets=4)
+    gp = scorebo.fit_gp(*data(), warmup=5, thinning=3, num_mcmc_samples=4)
     np.testing.assert_allclose(gp.lengthscale.log(), theta[2::3, :2], rtol=1e-12)
 
 
 def test_maximum_is_a_stationary_point_of_the_density_of_the_parameters():
     X, Y = data(n=25)
     gp = scorebo.fit_gp(X, Y, model="map")
-    assert gp.num_sets == 1
+    assert gp.num_mcmc_samples == 1
     assert gp.noise_floor == 0.0
     density = LogDensity(X.numpy(), Y[:, 0].numpy(), load_model("map"), of_logarithms=False, noise_floor=0.0)
     theta = torch.cat([gp.lengthscale[0].log(), gp.outputscale.log(), gp.noise.log(), gp.mean]).numpy()
@@ -140,9 +140,9 @@ def test_maximum_keeps_the_noise_above_its_bound():
     Y = (Y - Y.mean()) / Y.std()
     free = float(scorebo.fit_gp(X, Y, sampler="map").noise)
     assert 1e-4 <= free < 1e-2
-    bound = float(scorebo.fit_gp(X, Y, sampler="map", noise_minimum=1e-2).noise)
+    bound = float(scorebo.fit_gp(X, Y, sampler="map", noise_lower_bound=1e-2).noise)
     assert bound == pytest.approx(1e-2, rel=1e-6)
-    assert load_model("map").noise_minimum == load_model("bo_lognormal").noise_minimum == 1e-4
+    assert load_model("map").noise_lower_bound == load_model("bo_lognormal").noise_lower_bound == 1e-4
 
 
 def test_settings_of_a_surrogate_object_can_be_changed_too():
@@ -198,7 +198,7 @@ class TestFailingSampler:
         )
         with caplog.at_level(logging.WARNING):
             gp = scorebo.fit_gp(*data(), **FAST)
-        assert gp.num_sets == 4
+        assert gp.num_mcmc_samples == 4
         assert gp.diagnostics.fallback == "laplace"
         assert gp.diagnostics.retries == 3
         assert gp.diagnostics.retry_reason == "no proposal was accepted"
@@ -210,7 +210,7 @@ class TestFailingSampler:
     [
         ({"model": "bo_log"}, "Unknown model 'bo_log'. Did you mean"),
         ({"sampler": "hmc"}, "Unknown sampler 'hmc'. Allowed: map, nuts, pyro, sequential"),
-        ({"num_sets": 0}, "num_sets must be a whole number of at least 1"),
+        ({"num_mcmc_samples": 0}, "num_mcmc_samples must be a whole number of at least 1"),
         ({"thinning": 0}, "thinning must be a whole number of at least 1"),
         ({"warmup": 0}, "warmup must be a whole number of at least 1"),
         ({"transitions": 0}, "transitions must be a whole number of at least 1"),
@@ -298,11 +298,11 @@ class TestScaleOfTheData:
     )
     def test_none_close_to_it(self, scale, shift):
         X, Y = data()
-        assert scorebo.fit_gp(scale[0] * X + shift[0], scale[1] * Y + shift[1], **FAST).num_sets == 4
+        assert scorebo.fit_gp(scale[0] * X + shift[0], scale[1] * Y + shift[1], **FAST).num_mcmc_samples == 4
 
     def test_a_model_that_does_not_standardize_takes_outputs_of_any_scale(self):
         X, Y = data()
-        assert scorebo.fit_gp(X, 100.0 * Y, **self.KNOWN).num_sets == 1
+        assert scorebo.fit_gp(X, 100.0 * Y, **self.KNOWN).num_mcmc_samples == 1
         with pytest.warns(InputDataWarning, match="model 'true'") as caught:
             scorebo.fit_gp(2.0 * X, 100.0 * Y, **self.KNOWN)
         assert "Outputs" not in str(caught[0].message)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from scorebo.inference.maximum import laplace_draws, maximise
+from scorebo.inference.maximum import laplace_draws, maximize
 
 
 class Gaussian:
@@ -20,12 +20,12 @@ class Gaussian:
     def sample_prior(self, rng, size):
         return 3 * rng.standard_normal((size, 3))
 
-    def bounds(self, noise_minimum):
+    def bounds(self, noise_lower_bound):
         return [(-20.0, 20.0)] * 3
 
 
 def test_maximum_of_a_gaussian():
-    np.testing.assert_allclose(maximise(Gaussian(), noise_minimum=0.0, seed=1), Gaussian.mean, atol=1e-5)
+    np.testing.assert_allclose(maximize(Gaussian(), noise_lower_bound=0.0, seed=1), Gaussian.mean, atol=1e-5)
 
 
 def test_laplace_draws_of_a_gaussian_have_its_moments():
@@ -40,4 +40,4 @@ def test_no_finite_start_is_an_error():
             return -np.inf, np.zeros(3)
 
     with pytest.raises(RuntimeError, match="finite at none"):
-        maximise(Nowhere(), noise_minimum=0.0, seed=1)
+        maximize(Nowhere(), noise_lower_bound=0.0, seed=1)

@@ -55,7 +55,7 @@ def transition_matrix(partitions, log_target):
 
 
 def posterior(max_groups, log_target):
-    """Uniform over label vectors times the marginal likelihood, normalised."""
+    """Uniform over label vectors times the marginal likelihood, normalized."""
     heights = np.array([log_target(state) for state in states(max_groups)])
     weights = np.exp(heights - heights.max())
     return weights / weights.sum()
@@ -151,7 +151,7 @@ def test_a_fit_is_a_function_of_the_partition_and_made_once():
 
 def test_a_fit_is_the_maximum_of_its_posterior():
     """Within bounds no coordinate can be moved to rise, and a hundred starts from the prior find nothing higher."""
-    from scorebo.inference.maximum import maximise
+    from scorebo.inference.maximum import maximize
 
     fits = fits_of(n=30)
     for labels in ((1, 1, 1, 1), (1, 1, 2, 3), (1, 2, 2, 1)):
@@ -161,7 +161,7 @@ def test_a_fit_is_the_maximum_of_its_posterior():
         low = np.array([limit[0] if limit[0] is not None else -np.inf for limit in density.bounds(1e-4)])
         free = ~((theta <= low) & (gradient < 0))
         assert np.abs(gradient[free]).max() < 1e-2
-        best = maximise(density, noise_minimum=1e-4, seed=1, starts=25)
+        best = maximize(density, noise_lower_bound=1e-4, seed=1, starts=25)
         assert value >= density(best)[0] - 1e-5
 
 
@@ -172,18 +172,18 @@ def additive_data(n=20):
     return torch.from_numpy(X), torch.from_numpy((y - y.mean()) / y.std(ddof=1))
 
 
-SETTINGS = {"model": "additive", "partitions": Partitions(2), "warmup": 6, "thinning": 2, "num_sets": 5}
+SETTINGS = {"model": "additive", "partitions": Partitions(2), "warmup": 6, "thinning": 2, "num_mcmc_samples": 5}
 
 
 def test_sets_are_every_thinned_partition_after_warm_up_and_the_last_is_handed_on():
     X, y = additive_data()
     carry = Carry()
     gp = scorebo.fit_gp(X, y, **SETTINGS, seed=3, carry=carry)
-    every = scorebo.fit_gp(X, y, **{**SETTINGS, "warmup": 1, "thinning": 1, "num_sets": 15}, seed=3)
+    every = scorebo.fit_gp(X, y, **{**SETTINGS, "warmup": 1, "thinning": 1, "num_mcmc_samples": 15}, seed=3)
     assert gp.kernel.partitions == every.kernel.partitions[6::2]
     assert carry.state == {"labels": list(gp.kernel.partitions[-1])}
     assert gp.diagnostics.sampler == "partitions"
-    assert gp.diagnostics.partitions <= 16
+    assert gp.diagnostics.num_partitions <= 16
     assert bool((gp.noise >= 1e-4).all())
     # The next fit goes on from there.
     start, fits = (1, 1, 2, 2), PartitionFits(X.numpy(), y.numpy(), load_model("additive", partitions=Partitions(2)))
@@ -195,7 +195,7 @@ def test_sets_are_every_thinned_partition_after_warm_up_and_the_last_is_handed_o
 
 def test_finds_the_groups_of_data_that_have_them():
     X, y = additive_data(60)
-    gp = scorebo.fit_gp(X, y, **{**SETTINGS, "warmup": 32, "num_sets": 8}, seed=2)
+    gp = scorebo.fit_gp(X, y, **{**SETTINGS, "warmup": 32, "num_mcmc_samples": 8}, seed=2)
     assert {canonical(labels) for labels in gp.kernel.partitions} == {(1, 1, 2, 2)}
 
 

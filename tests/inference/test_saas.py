@@ -13,7 +13,7 @@ import scorebo
 from scorebo.config import load_model
 from scorebo.gp import LogDensity
 from scorebo.inference import nuts, posterior
-from scorebo.inference.maximum import laplace_draws, maximise
+from scorebo.inference.maximum import laplace_draws, maximize
 
 BOTORCH_FLOOR = 1e-4  # that of its inferred noise
 
@@ -53,7 +53,9 @@ def test_prior_draws_of_lengthscales_are_botorch_s():
 
 def test_sampler_finds_the_inputs_that_matter():
     X, y = data(n=40, dim=25)
-    gp = scorebo.fit_gp(torch.from_numpy(X), torch.from_numpy(y), "saas", warmup=128, thinning=8, num_sets=16, seed=1)
+    gp = scorebo.fit_gp(
+        torch.from_numpy(X), torch.from_numpy(y), "saas", warmup=128, thinning=8, num_mcmc_samples=16, seed=1
+    )
     lengthscale = gp.lengthscale.median(dim=0).values
     assert lengthscale[0] < 2.0
     assert lengthscale[1:-1].min() > 5.0 * lengthscale[0]
@@ -65,12 +67,12 @@ def test_sampler_finds_the_inputs_that_matter():
 def test_maximum_and_laplace_draws():
     X, y = data(dim=20)
     density = LogDensity(X, y, load_model("saas"))
-    mode = maximise(density, noise_minimum=1e-4, seed=1)
+    mode = maximize(density, noise_lower_bound=1e-4, seed=1)
     assert np.abs(density(mode)[1]).max() < 0.05
     draws = laplace_draws(density, size=8, seed=1)
     assert np.isfinite(density.batch(draws)[0]).all()
     gp = scorebo.fit_gp(torch.from_numpy(X), torch.from_numpy(y), "saas", sampler="map")
-    assert gp.num_sets == 1
+    assert gp.num_mcmc_samples == 1
     assert gp.lengthscale[0, 0] < gp.lengthscale[0, 1:-1].min()
 
 

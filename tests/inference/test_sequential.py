@@ -23,7 +23,7 @@ def data(n, dim=2):
     return X[:n], y[:n]
 
 
-def standardised(y):
+def standardized(y):
     return (y - y.mean()) / y.std()
 
 
@@ -32,7 +32,7 @@ def fits(sizes, carry=None, dim=2, **settings):
     carry = carry or Carry()
     X, y = data(max(sizes), dim)
     return [
-        fit_gp(X[:n], standardised(y[:n]), carry=carry, seed=n, **FAST | settings).diagnostics for n in sizes
+        fit_gp(X[:n], standardized(y[:n]), carry=carry, seed=n, **FAST | settings).diagnostics for n in sizes
     ], carry
 
 
@@ -40,15 +40,15 @@ def fits(sizes, carry=None, dim=2, **settings):
 @pytest.mark.parametrize("dim", [1, 25])
 def test_moves_cost_few_evaluations(model, dim):
     diagnostics, _ = fits(range(12, 18), dim=dim, model=model, transitions=5)
-    assert diagnostics[0].refreshed == "first"
-    moved = [d for d in diagnostics if d.refreshed is None]
+    assert diagnostics[0].refresh_reason == "first"
+    moved = [d for d in diagnostics if d.refresh_reason is None]
     assert len(moved) >= 4
     for d in moved:
         assert d.gradient_evaluations <= 16 + 16 * 5 * MAX_STEPS
         assert d.draws == 16
         assert d.acceptance > 0.3
         assert d.step_size > 0
-        assert 1 <= d.effective_sets <= 16
+        assert 1 <= d.carried_ess <= 16
 
 
 def test_a_typical_iteration_costs_a_tenth_of_a_chain():
@@ -61,21 +61,21 @@ def test_a_typical_iteration_costs_a_tenth_of_a_chain():
 
 def test_chains_come_first_on_schedule_and_are_counted():
     diagnostics, _ = fits(range(12, 19), refresh_every=3)
-    assert [d.refreshed for d in diagnostics] == ["first", None, None, "scheduled", None, None, "scheduled"]
-    assert [d.refreshes for d in diagnostics] == [1, 1, 1, 2, 2, 2, 3]
+    assert [d.refresh_reason for d in diagnostics] == ["first", None, None, "scheduled", None, None, "scheduled"]
+    assert [d.num_refreshes for d in diagnostics] == [1, 1, 1, 2, 2, 2, 3]
     assert all(d.sampler == "sequential" for d in diagnostics)
 
 
 def test_chains_come_sooner_while_there_are_few_data():
     diagnostics, _ = fits(range(8, 21), refresh_fraction=0.2, refresh_every=3)
-    scheduled = [n for n, d in zip(range(8, 21), diagnostics, strict=True) if d.refreshed == "scheduled"]
+    scheduled = [n for n, d in zip(range(8, 21), diagnostics, strict=True) if d.refresh_reason == "scheduled"]
     # Every fit for fewer than 10 observations, every second for fewer than 15, then every third.
     assert scheduled == [9, 11, 13, 16, 19]
 
 
 def test_without_a_carry_every_fit_is_a_first_one():
     X, y = data(12)
-    assert [fit_gp(X, y, **FAST).diagnostics.refreshed for _ in range(2)] == ["first", "first"]
+    assert [fit_gp(X, y, **FAST).diagnostics.refresh_reason for _ in range(2)] == ["first", "first"]
 
 
 def test_state_survives_json_to_the_last_bit():
@@ -83,8 +83,8 @@ def test_state_survives_json_to_the_last_bit():
     again = Carry(json.loads(json.dumps(carry.state)))
     assert again.state == carry.state
     X, y = data(14)
-    first, second = (fit_gp(X, standardised(y), carry=c, seed=14, **FAST) for c in (carry, again))
-    assert first.diagnostics.refreshed is None
+    first, second = (fit_gp(X, standardized(y), carry=c, seed=14, **FAST) for c in (carry, again))
+    assert first.diagnostics.refresh_reason is None
     for name in ("lengthscale", "outputscale", "noise", "mean"):
         assert torch.equal(getattr(first, name), getattr(second, name))
 
@@ -93,7 +93,7 @@ def test_state_survives_json_to_the_last_bit():
 def test_other_data_are_not_continued(change):
     _, carry = fits([12])
     X, y = data(13)
-    y = standardised(y)
+    y = standardized(y)
     sets = 8 if change == "sets" else 16
     if change == "inputs":
         X = 1.0 - X
@@ -101,8 +101,8 @@ def test_other_data_are_not_continued(change):
         y = y.flip(0)
     elif change == "fewer":
         X, y = X[:10], y[:10]
-    d = fit_gp(X, y, carry=carry, num_sets=sets, **FAST).diagnostics
-    assert (d.refreshed, d.refreshes) == ("other data", 2)
+    d = fit_gp(X, y, carry=carry, num_mcmc_samples=sets, **FAST).diagnostics
+    assert (d.refresh_reason, d.num_refreshes) == ("other data", 2)
 
 
 def test_sets_that_no_longer_fit_are_drawn_anew():
@@ -114,8 +114,8 @@ def test_sets_that_no_longer_fit_are_drawn_anew():
     settings = {"carry": Carry(), "standardize": False, **FAST}
     fit_gp(X[:30], y[:30], **settings)
     d = fit_gp(X, y, **settings).diagnostics
-    assert d.refreshed == "diversity"
-    assert d.effective_sets < 0.2 * 16
+    assert d.refresh_reason == "diversity"
+    assert d.carried_ess < 0.2 * 16
     assert d.ess_bulk is not None
 
 
@@ -126,7 +126,7 @@ def test_moves_that_fail_are_replaced_by_a_chain(monkeypatch, limit, value, reas
     _, carry = fits([12])
     monkeypatch.setattr(sequential, limit, value)
     (d,), _ = fits([13], carry)
-    assert (d.refreshed, d.refreshes) == (reason, 2)
+    assert (d.refresh_reason, d.num_refreshes) == (reason, 2)
     assert d.gradient_evaluations > 300
 
 
@@ -136,8 +136,8 @@ def test_a_step_size_that_failed_is_not_tried_again(monkeypatch):
     carry.state["step_size"] = 2.1
     monkeypatch.setattr(sequential, "LEAST_ACCEPTANCE", 0.6)
     diagnostics, _ = fits(range(31, 35), carry, dim=25, model="saas")
-    assert diagnostics[0].refreshed == "acceptance"
-    assert [d.refreshed for d in diagnostics[1:]] == [None] * 3
+    assert diagnostics[0].refresh_reason == "acceptance"
+    assert [d.refresh_reason for d in diagnostics[1:]] == [None] * 3
     assert carry.state["step_size"] < 1.0
 
 
@@ -189,10 +189,17 @@ def test_carried_sets_are_draws_of_the_posterior():
     carry = Carry()
     for n in range(10, 26):
         fit_gp(
-            X[:n], standardised(y[:n]), carry=carry, num_sets=256, thinning=2, warmup=200, sampler="sequential", seed=n
+            X[:n],
+            standardized(y[:n]),
+            carry=carry,
+            num_mcmc_samples=256,
+            thinning=2,
+            warmup=200,
+            sampler="sequential",
+            seed=n,
         )
     sets = State.from_dict(carry.state).theta
-    density = LogDensity(X.numpy(), standardised(y).numpy(), load_model("bo_lognormal"))
+    density = LogDensity(X.numpy(), standardized(y).numpy(), load_model("bo_lognormal"))
     chain = nuts.sample(density, sets[0], warmup=400, draws=6000, seed=1).theta
     # The chain's effective size is beyond 1000: its error is at most half of that of 256 draws.
     error = chain.std(axis=0) * math.sqrt(1 / 256 + 1 / 1000)
@@ -211,6 +218,6 @@ def test_ranks_of_the_truth_are_uniform_along_growing_data():
     ranks = np.stack([simulate(surrogate, 1, 4, [8, 14], seed, warmup=80, thinning=4)[0] for seed in range(30)])
     for i in range(2):
         for j in range(4):
-            centre, spread, _ = uniformity(ranks[:, i, j])
-            assert abs(centre) < 4
+            center, spread, _ = uniformity(ranks[:, i, j])
+            assert abs(center) < 4
             assert abs(spread) < 4

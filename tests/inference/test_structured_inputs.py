@@ -15,7 +15,7 @@ from scorebo.gp.priors import LogNormal, Normal
 from scorebo.optima import sample_optima
 from scorebo.search.box import unit_box
 
-TINY = {"warmup": 12, "thinning": 1, "num_sets": 3}
+TINY = {"warmup": 12, "thinning": 1, "num_mcmc_samples": 3}
 SETTINGS = {"saas": {}, "warped": {}, "additive": {"partitions": Partitions(3)}}
 
 
@@ -58,7 +58,7 @@ def test_inputs_outside_the_box_are_not_warped():
         fit("warped", X, torch.tensor([0.0, 1.0, 2.0]))
 
 
-def test_concentrations_are_learnt():
+def test_concentrations_are_learned():
     """A function of x³ with noise: the warping that makes it stationary has most of its slope at the right end.
 
     The prior LN(0, 0.1) is wide enough to follow; without data log c₁ would have mean 0.
@@ -67,7 +67,9 @@ def test_concentrations_are_learnt():
     X = rng.random((60, 1))
     y = np.sin(12.0 * X[:, 0] ** 3) + 0.02 * rng.standard_normal(60)
     wide = {"concentration": LogNormal(0.0, 1.0)}
-    gp = scorebo.fit_gp(torch.from_numpy(X), torch.from_numpy(y), "warped", warmup=64, thinning=3, num_sets=32, **wide)
+    gp = scorebo.fit_gp(
+        torch.from_numpy(X), torch.from_numpy(y), "warped", warmup=64, thinning=3, num_mcmc_samples=32, **wide
+    )
     assert float(gp.kernel.concentration1.log().mean()) > math.log(1.5)
 
 
@@ -75,7 +77,7 @@ def test_concentrations_are_learnt():
     ("settings", "message"),
     [
         ({"yeo_johnson": 1}, "yeo_johnson of model 'warped' must be true or false"),
-        ({"standardize": False}, "transforms the outputs: they must be standardised too"),
+        ({"standardize": False}, "transforms the outputs: they must be standardized too"),
         ({"concentration": Normal(0.0, 1.0)}, "concentration of model 'warped' is positive"),
         ({"concentration": -1.0}, "concentration of model 'warped' must be a prior or null"),
         ({"partitions": 3}, "partitions of model 'warped' must be Partitions or null"),

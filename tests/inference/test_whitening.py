@@ -21,7 +21,7 @@ def test_correlations_shrink_away_where_draws_are_few():
     assert np.linalg.cond(covariance) < 10.0
 
 
-def test_two_and_three_draws_are_enough_to_be_factorised():
+def test_two_and_three_draws_are_enough_to_be_factorized():
     rng = np.random.default_rng(3)
     for count in (2, 3):
         factor = whitening_factor(rng.standard_normal((count, 5)) * [0.1, 1.0, 10.0, 1.0, 1.0])

@@ -7,7 +7,7 @@ import pytest
 from sweeps import sweep_of
 
 from scorebo.cli import main
-from scorebo.launch import cluster, outcomes, slurm
+from scorebo.launch import cluster, run_notes, slurm
 from scorebo.launch.cluster import Cluster
 from scorebo.launch.display import wait
 from scorebo.launch.status import survey
@@ -66,7 +66,7 @@ def test_a_run_that_failed_in_a_job_is_not_queued_while_the_job_goes_on_with_oth
     """But it is when the job itself is queued again, which tries it again, or ends, from which it may be queued."""
     (sweep.folder / "jobs.json").write_text(json.dumps({"7_0": [0, 1], "7_1": [2]}))
     for run in sweep.runs[:2]:
-        outcomes.note(sweep, run, outcomes.FAILED, reason="the machine is on fire")
+        run_notes.note(sweep, run, run_notes.FAILED, reason="the machine is on fire")
     answer(monkeypatch, SQUEUE, SACCT)
     first, last, *_ = survey(sweep.results).runs
     assert (first.state, first.reason) == ("failed", "the machine is on fire")

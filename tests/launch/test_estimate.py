@@ -48,7 +48,7 @@ def test_similar_runs_differ_in_seed_and_budget_only(tmp_path):
     config = sweep_of(tmp_path, range(1, 2))[0]
     folder = make_run(tmp_path, {**config, "seed": 9}, 5)
     text = (folder / "records.jsonl").read_text()
-    expected = [sum(json.loads(line)["seconds"].values()) for line in text.splitlines()]
+    expected = [sum(json.loads(line)["wall_seconds"].values()) for line in text.splitlines()]
     longer = {**config, "benchmark": {**config["benchmark"], "total": 8}}
     assert Stored(tmp_path).cost(longer).seconds[:5] == pytest.approx(expected)
     other = {**config, "mcmc": {**config["mcmc"], "warmup": 11}}
@@ -57,15 +57,15 @@ def test_similar_runs_differ_in_seed_and_budget_only(tmp_path):
 
 
 def test_waiting_for_a_processor_is_no_cost_and_waiting_in_an_evaluation_is():
-    assert spent({"seconds": WALL, "cpu_seconds": CPU}) == Spent(1.0 + 1.5 + 1.0 + 3.0, 5.0)
-    assert spent({"seconds": {"fit": 2.0}}) == Spent(2.0, None)
+    assert spent({"wall_seconds": WALL, "cpu_seconds": CPU}) == Spent(1.0 + 1.5 + 1.0 + 3.0, 5.0)
+    assert spent({"wall_seconds": {"fit": 2.0}}) == Spent(2.0, None)
 
 
 def test_both_timings_are_read_from_the_bytes_of_records(tmp_path):
     config = sweep_of(tmp_path, range(1, 2))[0]
-    folder = make_timed_run(tmp_path, config, 3, seconds=WALL, cpu_seconds=CPU)
+    folder = make_timed_run(tmp_path, config, 3, wall_seconds=WALL, cpu_seconds=CPU)
     records = (folder / "records.jsonl").read_bytes()
-    assert list(iteration_timings(records)) == [{"seconds": WALL, "cpu_seconds": CPU}] * 3
+    assert list(iteration_timings(records)) == [{"wall_seconds": WALL, "cpu_seconds": CPU}] * 3
     damaged = records.replace(b'"fit":4.0', b'"fit":4.0.0', 1)
     assert len(list(iteration_timings(damaged))) == 2
     assert seconds_per_iteration(folder) == 10.0, "wall time, without the processor's"
@@ -78,7 +78,7 @@ def test_stored_runs_are_estimated_by_their_processor_seconds(tmp_path):
     assert (old.source, old.cpu_seconds) == ("stored wall", None)
     assert old.cpu_of(0, 5, threads=3) == 3 * old.of(0, 5)
     assert "1 runs estimated from the wall time of similar runs, which have no processor time" in plan([config])
-    make_timed_run(tmp_path, {**config, "seed": 9}, 7, seconds=WALL, cpu_seconds=CPU)
+    make_timed_run(tmp_path, {**config, "seed": 9}, 7, wall_seconds=WALL, cpu_seconds=CPU)
     new = Stored(tmp_path).cost(config)
     assert (new.source, new.seconds, new.cpu_seconds) == ("stored", [6.5] * 5, [5.0] * 5)
     text = plan([{**config, "workers": 1}])
@@ -121,8 +121,8 @@ def test_pilot_measures_every_kind_it_can_and_stores_nothing(tmp_path, monkeypat
     captured = capsys.readouterr()
     (answer,) = map(json.loads, captured.out.splitlines())
     assert answer["kind"] == "good"
-    assert len(answer["seconds"]) == len(answer["cpu_seconds"]) == 5
-    assert 1e-4 < sum(answer["seconds"]) < 600
+    assert len(answer["wall_seconds"]) == len(answer["cpu_seconds"]) == 5
+    assert 1e-4 < sum(answer["wall_seconds"]) < 600
     assert 100 < answer["memory_mb"] < 8000
     assert "No pilot of gramacy1" in captured.err
     assert not list(tmp_path.iterdir())
@@ -130,7 +130,7 @@ def test_pilot_measures_every_kind_it_can_and_stores_nothing(tmp_path, monkeypat
 
 def test_made_up_observations_are_not_mistaken_for_values_beyond_the_optimum(tmp_path, caplog):
     overrides = ("benchmark=branin", "acquisition=random", "benchmark.total=40", "mcmc.warmup=4", "mcmc.thinning=1")
-    config = as_dict(compose([*overrides, "mcmc.num_sets=2", f"results={tmp_path}"]))
+    config = as_dict(compose([*overrides, "mcmc.num_mcmc_samples=2", f"results={tmp_path}"]))
     assert [len(seconds) for seconds in pilot.measure(config)] == [38, 38]
     assert not caplog.records
 
@@ -170,6 +170,6 @@ def test_the_pilot_ends_when_it_said(tmp_path, monkeypatch, capfd):
 
 
 def test_what_a_task_prints_is_no_answer():
-    answer = {"kind": "good", "seconds": [1.0], "cpu_seconds": [2.0], "memory_mb": 3.0}
+    answer = {"kind": "good", "wall_seconds": [1.0], "cpu_seconds": [2.0], "memory_mb": 3.0}
     found = pilot._read("\n".join(['{"loss": 1}', "{", "3", json.dumps(answer), json.dumps(answer)[:-9]]))
     assert found == {"good": Cost([1.0], 3.0, "pilot", [2.0])}

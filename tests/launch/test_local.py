@@ -7,7 +7,7 @@ import pytest
 from sweeps import TOTAL, assert_finished_once, sweep_of, undisturbed, until
 
 from scorebo.launch.display import wait
-from scorebo.launch.outcomes import read_note
+from scorebo.launch.run_notes import read_note
 from scorebo.launch.status import survey
 from scorebo.launch.submit import cancel, retry, submit
 from scorebo.store import RunStore

@@ -7,7 +7,7 @@ import pytest
 from sweeps import sweep_of
 
 from scorebo.launch import pool
-from scorebo.launch.outcomes import read_note
+from scorebo.launch.run_notes import read_note
 from scorebo.launch.sweep import Sweep
 from tests.store.store_samples import make_run
 

@@ -9,7 +9,7 @@ from sweeps import sweep_of
 
 from scorebo.cli import main
 from scorebo.errors import InputError
-from scorebo.launch import outcomes, slurm
+from scorebo.launch import run_notes, slurm
 from scorebo.launch.settings import LocalSettings, SlurmSettings, read_settings
 from scorebo.launch.submit import submit, unfinished
 from scorebo.launch.sweep import Sweep, sweeps_in
@@ -82,7 +82,7 @@ def test_only_unfinished_runs_are_left(tmp_path):
         (["seed=range(3,3)"], "Nothing to sweep"),
         ([*RUN, "launcher=slrm"], "Did you mean slurm"),
         ([*RUN, "launcher.partition=cpu"], "Unknown setting in 'launcher' 'partition'. Allowed: minutes, name."),
-        ([*RUN, "+launcher.colour=red"], "Unknown option of launcher 'local' 'colour'. Allowed: minutes."),
+        ([*RUN, "+launcher.color=red"], "Unknown option of launcher 'local' 'color'. Allowed: minutes."),
         ([*RUN, "launcher.minutes=0"], "launcher.minutes must be a finite number above 0"),
         ([*RUN, "workers=0"], "workers must be a whole number of at least 1"),
         ([*RUN, "launcher=slurm", "launcher.cpus=2", "threads=4"], "launcher.cpus=2 is fewer than threads=4"),
@@ -185,8 +185,8 @@ def test_retry_takes_the_runs_it_is_told_to(tmp_path, monkeypatch, capsys):
     started = []
     monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: started.append([run.seed for run in sweep.runs]))
     sweep = Sweep.create(sweep_of(tmp_path, range(1, 4)), [])
-    outcomes.note(sweep, sweep.runs[0], outcomes.FAILED, reason="the machine is on fire")
-    outcomes.note(sweep, sweep.runs[1], outcomes.CANCELLED, reason="sweep-1 was cancelled")
+    run_notes.note(sweep, sweep.runs[0], run_notes.FAILED, reason="the machine is on fire")
+    run_notes.note(sweep, sweep.runs[1], run_notes.CANCELLED, reason="sweep-1 was cancelled")
     sweep.cancel()
     assert main(["retry", "--results", str(tmp_path)]) == 2
     assert "--failed (failed and lost ones), --cancelled, or both" in capsys.readouterr().err
@@ -265,7 +265,7 @@ def test_waiting_ends_with_1_if_a_run_failed(tmp_path, monkeypatch, capsys, fail
         configs = [sweep.config(index) for index in range(2)]
         make_run(tmp_path, configs[0], configs[0]["benchmark"]["total"] + 1, finished=True)
         if fails:
-            outcomes.note(sweep, sweep.runs[1], outcomes.FAILED, reason="the machine is on fire")
+            run_notes.note(sweep, sweep.runs[1], run_notes.FAILED, reason="the machine is on fire")
         else:
             make_run(tmp_path, configs[1], configs[0]["benchmark"]["total"] + 1, finished=True)
 

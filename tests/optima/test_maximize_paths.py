@@ -48,15 +48,15 @@ def botorch_optima(paths, dim: int) -> torch.Tensor:
 
         return optimize_posterior_samples(GenericDeterministicModel(evaluate), unit_box(dim))[1].reshape(-1)
 
-    return torch.stack([maxima(of_set(paths, m)) for m in range(paths.num_sets)], dim=-1)
+    return torch.stack([maxima(of_set(paths, m)) for m in range(paths.num_mcmc_samples)], dim=-1)
 
 
 @pytest.mark.parametrize("kernel", ["matern52", "rbf"])
 @pytest.mark.parametrize(("dim", "n"), [(1, 1), (1, 20), (2, 50), (6, 20), (25, 10)])
 def test_outputs_are_the_paths_at_the_inputs_and_no_raw_point_is_higher(dim, n, kernel):
-    model = random_ensemble(dim, n=max(n, 2), dim=dim, num_sets=3, kernel=kernel)
+    model = random_ensemble(dim, n=max(n, 2), dim=dim, num_mcmc_samples=3, kernel=kernel)
     bounds = unit_box(dim)
-    inputs, outputs = sample_optima(model, bounds, num_optima=2, num_features=256, restarts=3, seed=7)
+    inputs, outputs = sample_optima(model, bounds, num_optima=2, num_features=256, num_restarts=3, seed=7)
     assert inputs.shape == (2, 3, dim)
     assert outputs.shape == (2, 3, 1)
     assert inputs.dtype == outputs.dtype == torch.float64
@@ -75,7 +75,7 @@ def test_outputs_are_the_paths_at_the_inputs_and_no_raw_point_is_higher(dim, n, 
 
 def test_optima_under_groups_are_the_sum_of_those_of_the_groups():
     """A path is a sum of functions of two inputs each: on grids of their squares nothing is higher."""
-    model = additive_ensemble(5, n=20, dim=4, num_sets=2)  # the second set has inputs 1, 3 and 2, 4 together
+    model = additive_ensemble(5, n=20, dim=4, num_mcmc_samples=2)  # the second set has inputs 1, 3 and 2, 4 together
     inputs, outputs = sample_optima(model, unit_box(4), num_optima=3, num_features=256, seed=1)
     paths = sample_paths(model, 3, 256, seed=1)
     torch.testing.assert_close(outputs, paths.own(inputs.unsqueeze(-2))[0])
@@ -88,7 +88,7 @@ def test_optima_under_groups_are_the_sum_of_those_of_the_groups():
 
 
 def test_optima_under_warped_inputs_lie_in_the_box_and_are_maxima_there():
-    model = warped_ensemble(6, n=15, num_sets=3)
+    model = warped_ensemble(6, n=15, num_mcmc_samples=3)
     box = torch.tensor([[0.0, 0.2], [1.0, 0.9]], dtype=torch.float64)
     inputs, outputs = sample_optima(model, box, num_optima=2, num_features=256, seed=4)
     assert inputs.shape == (2, 3, 2)
@@ -103,7 +103,7 @@ def test_optima_under_warped_inputs_lie_in_the_box_and_are_maxima_there():
 
 
 def test_optima_are_stationary_within_the_box():
-    model = random_ensemble(8, n=30, dim=4, num_sets=4)
+    model = random_ensemble(8, n=30, dim=4, num_mcmc_samples=4)
     inputs, _ = sample_optima(model, unit_box(4), num_optima=4, num_features=512)
     _, gradient = sample_paths(model, 4, 512).own(inputs.unsqueeze(-2), gradient=True)
     gradient = gradient.squeeze(-2)
@@ -120,7 +120,7 @@ def test_as_good_as_botorch(dim):
     """Path by path: at least as high in 99 of 100, for which there are 96 paths: at most none may be lower."""
     lower = total = 0
     for seed, n in ((1, 10), (2, 40), (3, 100)):
-        model = random_ensemble(seed, n=n, dim=dim, num_sets=4)
+        model = random_ensemble(seed, n=n, dim=dim, num_mcmc_samples=4)
         _, ours = sample_optima(model, unit_box(dim), num_optima=8, num_features=512, seed=seed)
         peer = botorch_optima(sample_paths(model, 8, 512, seed), dim)
         lower += int((ours[..., 0] < peer - 1e-6 * peer.abs()).sum())
@@ -129,7 +129,7 @@ def test_as_good_as_botorch(dim):
 
 
 def test_one_dimension_against_a_dense_grid():
-    model = random_ensemble(6, n=8, dim=1, num_sets=3)
+    model = random_ensemble(6, n=8, dim=1, num_mcmc_samples=3)
     grid = torch.linspace(0.0, 1.0, 20_001, dtype=torch.float64)[:, None]
     _, outputs = sample_optima(model, unit_box(1), num_optima=5, num_features=512)
     highest = sample_paths(model, 5, 512)(grid).amax(dim=-1)
@@ -189,7 +189,7 @@ def test_a_function_of_the_seed_alone():
 
 @pytest.mark.parametrize("climb", [climb_newton, climb_lbfgs])
 def test_climbs_reach_a_top_and_never_descend(climb):
-    model = random_ensemble(5, n=10, dim=3, num_sets=1)
+    model = random_ensemble(5, n=10, dim=3, num_mcmc_samples=1)
     paths = sample_paths(model, 1, 512)
     lower, upper, scale = np.zeros(3), np.ones(3), model.lengthscale[0].numpy()
     path, none = paths.one(0, 0), np.empty((0, 3))
@@ -253,7 +253,7 @@ def test_bad_bounds(bounds, message):
         sample_optima(random_ensemble(1), bounds)
 
 
-@pytest.mark.parametrize("name", ["num_optima", "num_features", "raw_samples", "restarts"])
+@pytest.mark.parametrize("name", ["num_optima", "num_features", "raw_samples", "num_restarts"])
 def test_bad_numbers(name):
     for number in (0, -1, 1.5):
         with pytest.raises(InputError, match=name):

@@ -34,7 +34,7 @@ def implied_covariance(model, paths, X):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_moments_of_many_draws(kernel):
     """Mean and covariance over 4000 draws against the exact posterior, to five standard errors of the averages."""
-    model = random_ensemble(3, n=12, dim=2, num_sets=2, kernel=kernel)
+    model = random_ensemble(3, n=12, dim=2, num_mcmc_samples=2, kernel=kernel)
     X = points(8, 2)
     draws = 4000
     paths = sample_paths(model, draws, 4096, seed=1)
@@ -44,8 +44,8 @@ def test_moments_of_many_draws(kernel):
     deviation = (values.mean(dim=0) - mean).abs()
     assert bool((deviation < 5.0 * (variance / draws).sqrt()).all())
 
-    centred = values - mean
-    estimate = torch.einsum("nmi,nmj->mij", centred, centred) / draws
+    centered = values - mean
+    estimate = torch.einsum("nmi,nmj->mij", centered, centered) / draws
     # Var of a product of two normals: v_i v_j + c_ij². The features' own error is known exactly and comes on top.
     spread = ((variance[:, :, None] * variance[:, None, :] + covariance.square()) / draws).sqrt()
     features = (implied_covariance(model, paths, X) - covariance).abs()
@@ -55,7 +55,7 @@ def test_moments_of_many_draws(kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_covariance_approaches_the_exact_one_as_features_grow(kernel):
-    model = random_ensemble(5, n=15, dim=3, num_sets=3, kernel=kernel)
+    model = random_ensemble(5, n=15, dim=3, num_mcmc_samples=3, kernel=kernel)
     X = points(20, 3)
     _, exact = model.joint(X)
     errors = []
@@ -82,7 +82,7 @@ def test_paths_without_noise_pass_through_the_data():
 
 
 def test_paths_of_different_sets_and_draws_are_uncorrelated():
-    model = random_ensemble(4, n=5, dim=1, num_sets=2)
+    model = random_ensemble(4, n=5, dim=1, num_mcmc_samples=2)
     values = sample_paths(model, 2000, 256)(points(1, 1))[..., 0]
     values = (values - values.mean(dim=0)) / values.std(dim=0)
     # Correlations of independent draws have standard error 1/√2000.
@@ -93,7 +93,7 @@ def test_paths_of_different_sets_and_draws_are_uncorrelated():
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("dim", [1, 6, 25])
 def test_compiled_values_and_gradients_agree_with_torch(kernel, dim):
-    model = random_ensemble(dim, n=300, dim=dim, num_sets=2, kernel=kernel)  # more data than one block
+    model = random_ensemble(dim, n=300, dim=dim, num_mcmc_samples=2, kernel=kernel)  # more data than one block
     paths = sample_paths(model, 3, 602)  # a block and a piece
     X = points(4, dim).requires_grad_()
     values = paths(X)
@@ -110,7 +110,7 @@ def test_compiled_values_and_gradients_agree_with_torch(kernel, dim):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_hessian_agrees_with_autograd(kernel):
-    model = random_ensemble(1, n=20, dim=3, num_sets=1, kernel=kernel)
+    model = random_ensemble(1, n=20, dim=3, num_mcmc_samples=1, kernel=kernel)
     paths = sample_paths(model, 1, 600)
     x = points(1, 3)
     hessian = np.empty((3, 3))
@@ -147,7 +147,7 @@ def test_paths_under_warped_inputs_are_those_of_each_set():
         random_ensemble(1).unwarped(0)
     X = points(5, 2)
     warped = model.kernel.warp(X)
-    for m in range(model.num_sets):
+    for m in range(model.num_mcmc_samples):
         one = model.unwarped(m)
         for ours, whole in zip(one.joint(warped[m]), model.joint(X), strict=True):
             torch.testing.assert_close(ours[0], whole[m], rtol=1e-9, atol=1e-9)

@@ -14,7 +14,7 @@ def box(dim: int) -> torch.Tensor:
 @pytest.mark.parametrize("dim", [1, 2, 5, 25])
 @pytest.mark.parametrize("count", [1, 20, 2048])
 def test_enough_points_inside_the_box_with_the_observed(dim, count):
-    model = random_ensemble(dim, n=7, dim=dim, num_sets=3)
+    model = random_ensemble(dim, n=7, dim=dim, num_mcmc_samples=3)
     raw = raw_points(model, box(dim), count, seed=1)
     for m in range(3):
         points = raw.of_set(m)
@@ -43,7 +43,7 @@ def test_points_differ_where_there_is_one_dimension():
 @pytest.mark.parametrize("num_features", [64, 1400])
 def test_screened_values_are_those_of_the_paths(kernel, num_features):
     """Up to the rounding of waves in single precision: sums of a few hundred terms of size one or less."""
-    model = random_ensemble(4, n=20, dim=3, num_sets=2, kernel=kernel)
+    model = random_ensemble(4, n=20, dim=3, num_mcmc_samples=2, kernel=kernel)
     paths = sample_paths(model, 3, num_features)
     raw = raw_points(model, box(3), 100, seed=2)
     for m in range(2):
@@ -65,7 +65,7 @@ def test_effort_grows_with_the_hills_and_with_the_dimensions():
 
 
 def test_rough_sets_get_more_points():
-    model = random_ensemble(4, dim=3, num_sets=8)
+    model = random_ensemble(4, dim=3, num_mcmc_samples=8)
     raw = raw_points(model, box(3), 1024, seed=1)
     points = torch.tensor([len(raw.of_set(m)) for m in range(8)])
     wanted = 1024 * effort(model.lengthscale, box(3)[1] - box(3)[0])

@@ -8,7 +8,7 @@ import scorebo
 from scorebo.errors import InputError
 
 BOX = [[-1.0, 0.0], [2.0, 1.0]]
-FAST = ["mcmc.warmup=20", "mcmc.thinning=2", "mcmc.num_sets=4", "mcmc.num_optima=2", "mcmc.num_features=128"]
+FAST = ["mcmc.warmup=20", "mcmc.thinning=2", "mcmc.num_mcmc_samples=4", "mcmc.num_optima=2", "mcmc.num_features=128"]
 
 
 def bowl(x):
@@ -27,13 +27,13 @@ def test_finds_the_top_of_a_bowl():
     assert torch.equal(result.best_x, result.X[int(result.y.argmax())])
 
 
-def test_minimises_on_request():
+def test_minimizes_on_request():
     result = scorebo.optimize(lambda x: -bowl(x), BOX, "nei", 8, seed=1, maximize=False, settings=FAST)
     assert result.best_y == float(result.y.min())
 
 
 @pytest.mark.parametrize("sampler", ["nuts", "sequential"])
-def test_interrupted_optimisation_goes_on_as_if_nothing_had_happened(tmp_path, sampler):
+def test_interrupted_optimization_goes_on_as_if_nothing_had_happened(tmp_path, sampler):
     options = {"budget": 8, "seed": 2, "settings": [f"mcmc={sampler}", *FAST]}
     expected = scorebo.optimize(bowl, BOX, **options)
     calls = 0
@@ -274,5 +274,7 @@ class TestFailures:
 @pytest.mark.parametrize("setting", ["metrics_every=5", "seed=3", "results=elsewhere", "benchmark.total=9"])
 def test_settings_that_would_be_ignored_are_refused(setting):
     name = setting.split("=")[0].split(".")[0]
-    with pytest.raises(InputError, match=f"Unknown node of a setting '{name}'.*acquisition, mcmc, model, optimizer"):
+    with pytest.raises(
+        InputError, match=f"Unknown node of a setting '{name}'.*acquisition, acquisition_optimizer, mcmc, model"
+    ):
         scorebo.Optimizer(BOX, settings=[setting])

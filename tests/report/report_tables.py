@@ -23,7 +23,7 @@ def run(benchmark, acquisition, seed, negative_mll, *, rmse=None, first=2, model
 
 
 def bo_run(benchmark, acquisition, seed, regret, *, simple=None, best=None, model="bo_lognormal", first=2):
-    """One run that optimises: a model for each value of `regret`."""
+    """One run that optimizes: a model for each value of `regret`."""
     best = [0.0] * len(regret) if best is None else best
     table = run(benchmark, acquisition, seed, best, rmse=regret, model=model, first=first)
     if simple is not None:

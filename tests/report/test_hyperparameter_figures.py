@@ -18,7 +18,7 @@ def table(task="gp8", dims=8, methods=("nei", "scorebo_hr"), seeds=(1, 2, 3), le
                 for k in range(3):
                     values = {f"lengthscale_{d}": 10 ** rng.normal(d / 10, 0.1) for d in range(1, dims + 1)}
                     values |= {"outputscale": 10 ** rng.normal(), "noise": 10 ** rng.normal()} | fixed
-                    rows.append({"benchmark": task, "model": "m", "acquisition": method, "seed": seed, "set": k + 1,
+                    rows.append({"benchmark": task, "model": "m", "acquisition": method, "seed": seed, "sample": k + 1,
                                  "num_observations": n, "run_id": f"{method}{seed}", **values})  # fmt: skip
     return pd.DataFrame(rows)
 

@@ -35,9 +35,11 @@ def test_every_format_keeps_it(tmp_path, suffix):
 
 def test_digests_follow_the_numbers_and_nothing_else():
     table = suite(["higdon"], ["bald"], seeds=[1, 2])
-    table = table.assign(run_id=np.where(table["seed"] == 1, "a" * 64, "b" * 64), seconds_fit=1.0, cpu_seconds_fit=1.0)
+    table = table.assign(
+        run_id=np.where(table["seed"] == 1, "a" * 64, "b" * 64), wall_seconds_fit=1.0, cpu_seconds_fit=1.0
+    )
     before = provenance.digests(table)
-    assert provenance.digests(table.assign(seconds_fit=2.0, cpu_seconds_fit=3.0, run="moved")) == before
+    assert provenance.digests(table.assign(wall_seconds_fit=2.0, cpu_seconds_fit=3.0, run="moved")) == before
     assert provenance.digests(table[table["seed"] == 1]) == {"a" * 12: before["a" * 12]}
     # A column that only another run has, as when a folder grows.
     more = table.assign(mcmc_extra=np.where(table["seed"] == 2, 1.0, np.nan))
@@ -59,12 +61,12 @@ def test_files_of_others_are_refused(tmp_path, name, content):
         provenance.read(tmp_path / "a.txt")
 
 
-def test_whence_sees_what_happened_to_the_runs(tmp_path, capsys):
+def test_provenance_sees_what_happened_to_the_runs(tmp_path, capsys):
     results, out = tmp_path / "results", tmp_path / "a.svg"
     smoke(results, "acquisition=bald,sal_hr", "seed=1,2")
     assert main(["plot", "al-mll", "--results", str(results), "--out", str(out)]) == 0
     capsys.readouterr()
-    assert main(["whence", str(out)]) == 0
+    assert main(["provenance", str(out)]) == 0
     text = capsys.readouterr().out
     assert re.search(r"^figure +al-mll$", text, re.MULTILINE)
     assert f"command    scorebo plot al-mll --results {results} --out {out}" in text
@@ -81,14 +83,14 @@ def test_whence_sees_what_happened_to_the_runs(tmp_path, capsys):
         store.append(make_record(5), None)
     for file in folders[1].iterdir():
         file.unlink()
-    assert main(["whence", str(out), "--json"]) == 0
+    assert main(["provenance", str(out), "--json"]) == 0
     now = json.loads(capsys.readouterr().out)["now"]
     assert (now["unchanged"], len(now["changed"]), len(now["gone"]), now["further"]) == (2, 1, 1, 1)
-    assert main(["whence", str(out)]) == 0
+    assert main(["provenance", str(out)]) == 0
     assert "changed: 1 runs have other records" in capsys.readouterr().out
-    assert main(["whence", str(out), "--results", str(tmp_path / "elsewhere")]) == 0
+    assert main(["provenance", str(out), "--results", str(tmp_path / "elsewhere")]) == 0
     assert "cannot be looked at" in capsys.readouterr().out
-    assert main(["whence", str(tmp_path / "none.png")]) == 2
+    assert main(["provenance", str(tmp_path / "none.png")]) == 2
 
 
 def test_a_table_from_disk_gives_the_same_digests(tmp_path):

@@ -219,27 +219,27 @@ def test_a_run_in_two_folders_counts_once_or_is_refused(own, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["plot bo-regret --out out.svg", "report --out out.html"])
-def test_whence_chooses_the_same_runs_again(command, own, configs, tmp_path, monkeypatch, capsys):
+def test_provenance_chooses_the_same_runs_again(command, own, configs, tmp_path, monkeypatch, capsys):
     for name, seeds in (("one", "1"), ("two", "2,3")):
         make_results(tmp_path / name, sweep_configs(["experiment=own", f"seed={seeds}"], configs))
     folders = ["--results", "one", "--results", "two"]
     assert main([*command.split(), *folders, "--acquisition", "mine", "--seeds", "1-2,3-9"]) == 0
     out = command.split()[-1]
     monkeypatch.chdir(tmp_path / "one")  # folders are found from anywhere
-    assert main(["whence", f"../{out}"]) == 0
+    assert main(["provenance", f"../{out}"]) == 0
     said = capsys.readouterr().out
     assert f"results {tmp_path / 'one'}, {tmp_path / 'two'}, all, acquisition mine, seeds 1-2,3-9" in said
     assert "unchanged: all 6 runs are as they were" in said
     monkeypatch.chdir(tmp_path)
     make_results(tmp_path / "two", sweep_configs(["benchmark=branin", "acquisition=mine,nei", "seed=4"], configs))
     shutil.rmtree(next((tmp_path / "one").glob("branin/*/mine")))
-    assert main(["whence", out, "--json"]) == 0
+    assert main(["provenance", out, "--json"]) == 0
     now = json.loads(capsys.readouterr().out)["now"]
     assert (now["unchanged"], len(now["gone"]), now["further"]) == (5, 1, 1)
     moved = [word for name in ("one", "two") for word in ("--results", f"moved-{name}")]
     for name in ("one", "two"):
         (tmp_path / name).rename(f"moved-{name}")
-    assert main(["whence", out, *moved]) == 0
+    assert main(["provenance", out, *moved]) == 0
     assert "5 are as they were; 1 further runs of the selection" in capsys.readouterr().out
 
 

@@ -4,7 +4,7 @@ from matplotlib.colors import to_rgb
 from report_tables import BO_METHODS, BO_TASKS, bo_run, bo_suite, join, run
 
 from scorebo.errors import InputError
-from scorebo.report import FIGURES, OPTIMISATION_METRICS, draw, final_values, format_summary
+from scorebo.report import FIGURES, OPTIMIZATION_METRICS, draw, final_values, format_summary
 from scorebo.report.regrets import LEAST, measured_rows
 from scorebo.report.render import compose
 from scorebo.report.style import METHODS
@@ -95,13 +95,13 @@ def test_summary_by_hand():
     table = join(
         *(bo_run("branin", "nei", s, [9.0, 10.0**s], simple=[9.0, 10.0**-s], best=[9.0, s]) for s in (-3, -1, 1))
     )
-    row = final_values(table, OPTIMISATION_METRICS).iloc[0]
+    row = final_values(table, OPTIMIZATION_METRICS).iloc[0]
     assert (row["seeds"], row["observations_min"], row["observations_max"]) == (3, 3, 3)
     assert row["log10_inference_regret_mean"] == pytest.approx(-1.0)
     assert row["log10_simple_regret_mean"] == pytest.approx(1.0)
     assert row["log10_simple_regret_se"] == pytest.approx(2 / np.sqrt(3))
     assert row["best_observed_mean"] == -1.0
-    assert format_summary(table, OPTIMISATION_METRICS).splitlines() == [
+    assert format_summary(table, OPTIMIZATION_METRICS).splitlines() == [
         "Task    Method  Seeds  Observations  Log10 inference regret  Log10 simple regret  Best observed",
         "──────  ──────  ─────  ────────────  ──────────────────────  ───────────────────  ─────────────",
         "Branin  NEI         3             3              -1.0 ± 1.2            1.0 ± 1.2     -1.0 ± 1.2",
@@ -109,10 +109,10 @@ def test_summary_by_hand():
 
 
 def test_summary_of_the_suite_in_the_papers_order():
-    values = final_values(bo_suite().sample(frac=1, random_state=0), OPTIMISATION_METRICS)
+    values = final_values(bo_suite().sample(frac=1, random_state=0), OPTIMIZATION_METRICS)
     assert list(values["benchmark"].unique()) == BO_TASKS
     assert set(values["acquisition"]) == set(BO_METHODS)
 
 
-def test_no_two_methods_of_the_figure_share_a_colour():
+def test_no_two_methods_of_the_figure_share_a_color():
     assert len({to_rgb(METHODS[method].color) for method in BO_METHODS}) == len(BO_METHODS)

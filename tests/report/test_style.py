@@ -90,7 +90,7 @@ TOGETHER = [AL_METHODS, BO_METHODS, ["scorebo_hr", "nei", "sal_hr", "sobol"], ["
 
 @pytest.mark.parametrize("methods", TOGETHER, ids="-".join)
 @pytest.mark.parametrize("vision", VISION)
-def test_colours_of_the_papers_methods_stay_apart_for_every_reader(vision, methods):
+def test_colors_of_the_papers_methods_stay_apart_for_every_reader(vision, methods):
     seen = {method: lab(METHODS[method].color, VISION[vision]) for method in methods}
     for one, other in itertools.combinations(methods, 2):
         assert np.linalg.norm(seen[one] - seen[other]) > 12, (one, other)

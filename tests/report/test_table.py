@@ -74,20 +74,20 @@ def sparse(table, every):
     since = table["num_observations"] - table["num_observations"].min()
     judged = (since % every == 0) | (table["num_observations"] == table["num_observations"].max())
     hidden = table.assign(negative_mll=table["negative_mll"].where(judged.fillna(False)))
-    return hidden.assign(judged=judged.astype("boolean"))
+    return hidden.assign(has_metrics=judged.astype("boolean"))
 
 
-class TestJudged:
+class TestMetricsEvery:
     def kept(self, table, metric="negative_mll"):
         return model_rows(table, [metric]).groupby(["benchmark", "seed"])["num_observations"].agg(list).to_dict()
 
-    def test_models_that_were_not_judged_are_left_out_of_what_asks_them(self):
+    def test_models_without_metrics_are_left_out(self):
         table = join(sparse(run("gramacy1", "bald", 1, CURVE), 3), run("higdon", "bald", 1, CURVE))
         assert self.kept(table) == {("gramacy1", 1): [2, 5, 8, 9], ("higdon", 1): [2, 3, 4, 5, 6, 7, 8, 9]}
         assert self.kept(table, "simple_regret")["gramacy1", 1] == [2, 3, 4, 5, 6, 7, 8, 9]
         assert model_rows(table, ["negative_mll"])["negative_mll"].notna().all()
 
-    def test_runs_of_a_task_are_compared_where_all_were_judged(self):
+    def test_runs_of_a_task_are_compared_where_all_have_metrics(self):
         runs = [sparse(run("gramacy1", "bald", seed, CURVE), every) for seed, every in ((1, 1), (2, 2), (3, 3))]
         assert self.kept(join(*runs)) == {("gramacy1", seed): [2, 8, 9] for seed in (1, 2, 3)}
 

@@ -19,7 +19,7 @@ from scorebo.run.loop import execute
 from scorebo.run.replay import replay
 from scorebo.store import RunStore, collect, read_records
 from scorebo.store.ledger import read_ledger
-from scorebo.transforms.standardize import Scaling
+from scorebo.transforms.standardize import DataTransform
 from tests import bad_tasks
 from tests.conftest import random_ensemble
 from tests.runs import EVERY_THIRD_FIT_COLD, tiny_config, tiny_overrides, without_timings
@@ -163,14 +163,16 @@ class TestAvoid:
 
 def test_sequential_sampler_goes_on_through_failures(tmp_path):
     """Points are kept in the order they were tried, so that a fit finds the data of the one before."""
-    settings = ("mcmc=sequential", "mcmc.refresh_every=100", "mcmc.refresh_fraction=null", "mcmc.num_sets=8")
+    settings = ("mcmc=sequential", "mcmc.refresh_every=100", "mcmc.refresh_fraction=null", "mcmc.num_mcmc_samples=8")
     config = tiny_config(tmp_path, "gramacy1", "sal_hr", *AVOID, *settings, "mcmc.warmup=100")
     execute(config)
     records = records_of(config)
     assert any(record.get("failed_points") for record in records[3:]), "choose other settings"
-    assert sum(record["mcmc"]["refreshed"] is None for record in records[3:]) > 5
+    assert sum(record["mcmc"]["refresh_reason"] is None for record in records[3:]) > 5
     for k, record in enumerate(records[3:], 3):
-        if record["mcmc"]["refreshed"] == "other data":  # with a new worst value all failed points have another one
+        if (
+            record["mcmc"]["refresh_reason"] == "other data"
+        ):  # with a new worst value all failed points have another one
             assert records[k - 1]["y"] == max(r["y"] for r in records[:k])
     (folder_of(config) / "checkpoint.json").unlink()
     for iteration in range(3, 14):
@@ -264,16 +266,16 @@ class TestModel:
         bounds = torch.tensor([[0.0], [4.0]], dtype=torch.float64)
         mcmc = as_dict(compose(["benchmark=gramacy1", "acquisition=random", "mcmc.sampler=map"]))["mcmc"]
         surrogate = load_model("bo_lognormal")
-        model, scaling = fit_tried(X, y, bounds, surrogate, mcmc, maximize=maximize, seed=1, carry=Carry())
-        return model, scaling, Scaling.of(bounds, y[~y.isnan()], maximize=maximize, standardize=True)
+        model, transform = fit_tried(X, y, bounds, surrogate, mcmc, maximize=maximize, seed=1, carry=Carry())
+        return model, transform, DataTransform.of(bounds, y[~y.isnan()], maximize=maximize, standardize=True)
 
     @pytest.mark.parametrize(("maximize", "worst"), [(True, 1.0), (False, 7.0)])
     def test_a_failed_point_has_the_worst_value_observed(self, maximize, worst):
-        model, scaling, of_observed = self.fit([3.0, None, 7.0, 1.0], maximize)
+        model, transform, of_observed = self.fit([3.0, None, 7.0, 1.0], maximize)
         assert model.train_X[:, 0].tolist() == [0.0, 0.25, 0.5, 1.0]
         expected = of_observed.to_model(torch.tensor([3.0, worst, 7.0, 1.0], dtype=torch.float64))
         assert torch.equal(model.train_Y.flatten(), expected)
-        assert (scaling.output_mean, scaling.output_std) == (of_observed.output_mean, of_observed.output_std)
+        assert (transform.output_mean, transform.output_std) == (of_observed.output_mean, of_observed.output_std)
 
     def test_a_proposal_that_failed_is_replaced(self):
         context = Context(random_ensemble(1), torch.tensor([[0.0] * 2, [1.0] * 2], dtype=torch.float64), "task", 1, 5)

@@ -22,7 +22,7 @@ from scorebo.run import metrics
 from scorebo.run.loop import Run, execute
 from scorebo.run.replay import replay
 from scorebo.store import RunStore, collect, collect_hyperparameters, read_records
-from scorebo.transforms.standardize import Scaling
+from scorebo.transforms.standardize import DataTransform
 from tests import bad_tasks
 from tests.runs import EVERY_THIRD_FIT_COLD, tiny_config, tiny_overrides, without_timings
 
@@ -62,7 +62,7 @@ class TestRecords:
     def test_one_per_observation_and_a_closing_one(self, finished):
         _, records = finished
         assert [record["iteration"] for record in records] == [1, 2, 3, 4, 5, 6, 7]
-        assert [record["kind"] for record in records] == ["initial"] * 2 + ["query"] * 4 + ["closing"]
+        assert [record["kind"] for record in records] == ["initial"] * 2 + ["query"] * 4 + ["final"]
         assert [record["num_observations"] for record in records] == [None, None, 2, 3, 4, 5, 6]
 
     def test_initial_points_are_the_task_s_design_without_metrics(self, finished):
@@ -84,7 +84,7 @@ class TestRecords:
         closing = finished[1][-1]
         assert closing["x"] is closing["y"] is closing["f"] is closing["acquisition_value"] is None
         assert math.isfinite(closing["negative_mll"])
-        assert "acquisition" not in closing["seconds"]
+        assert "acquisition" not in closing["wall_seconds"]
 
     def test_the_model_can_be_rebuilt_and_gives_the_stored_metrics_and_acquisition(self, finished):
         """Record k holds the model of observations 1 … k−1, its metrics, and its acquisition at query k."""
@@ -94,27 +94,31 @@ class TestRecords:
             before = records[: record["num_observations"]]
             X = torch.tensor([r["x"] for r in before], dtype=torch.float64)
             y = torch.tensor([r["y"] for r in before], dtype=torch.float64)
-            scaling = Scaling.of(task.bounds, y, maximize=False, standardize=True)
-            assert (record["output_mean"], record["output_std"]) == (scaling.output_mean, scaling.output_std)
+            transform = DataTransform.of(task.bounds, y, maximize=False, standardize=True)
+            assert (record["output_mean"], record["output_std"]) == (transform.output_mean, transform.output_std)
             assert record["output_mean"] == pytest.approx(float(y.mean()))
             sets = {
                 name: torch.tensor(values, dtype=torch.float64) for name, values in record["hyperparameters"].items()
             }
             assert sets["lengthscale"].shape == (3, 1)
-            model = FullyBayesianGP(scaling.to_unit(X), scaling.to_model(y), noise_floor=record["noise_floor"], **sets)
-            quality = metrics.evaluate(model, task, scaling, config["seed"], record["iteration"])
+            model = FullyBayesianGP(
+                transform.to_unit(X), transform.to_model(y), noise_floor=record["noise_floor"], **sets
+            )
+            quality = metrics.evaluate(model, task, transform, config["seed"], record["iteration"])
             assert quality.negative_mll == pytest.approx(record["negative_mll"], rel=1e-8)
             assert quality.nlpd == pytest.approx(record["nlpd"], rel=1e-8)
             assert quality.rmse == pytest.approx(record["rmse"], rel=1e-8)
             if record["x"] is not None:
-                query = scaling.to_unit(torch.tensor([[record["x"]]], dtype=torch.float64))
+                query = transform.to_unit(torch.tensor([[record["x"]]], dtype=torch.float64))
                 value = scorebo.acquisition.SAL(model, distance="hellinger")(query)
                 assert float(value) == pytest.approx(record["acquisition_value"], rel=1e-6)
 
     def test_phases_and_diagnostics_are_kept(self, finished):
         record = finished[1][3]
-        assert set(record["seconds"]) == {"fit", "metrics", "acquisition", "evaluate"} == set(record["cpu_seconds"])
-        assert 0.0 < record["cpu_seconds"]["fit"] < 10 * record["seconds"]["fit"]
+        assert (
+            set(record["wall_seconds"]) == {"fit", "metrics", "acquisition", "evaluate"} == set(record["cpu_seconds"])
+        )
+        assert 0.0 < record["cpu_seconds"]["fit"] < 10 * record["wall_seconds"]["fit"]
         expected = {
             "divergences",
             "step_size",
@@ -144,19 +148,19 @@ def sparse(tmp_path_factory):
 class TestMetricsEvery:
     """With `metrics_every=3` the models of iterations 3, 6 and 7, the closing one, are judged."""
 
-    OF_JUDGED = (
-        *("judged", "negative_mll", "nlpd", "rmse", "jittered_blocks"),
+    MODEL_METRICS = (
+        *("has_metrics", "negative_mll", "nlpd", "rmse", "jittered_blocks"),
         *("inference_regret", "in_sample_inference_regret", "inference_value", "recommended_x"),
     )
 
-    def test_records_are_those_of_a_run_judged_everywhere_but_for_the_metrics(self, finished, sparse):
+    def test_records_are_those_of_a_run_with_all_metrics_but_for_them(self, finished, sparse):
         for full, found in zip(finished[1], sparse[1], strict=True):
             judged = found["iteration"] in (3, 6, 7)
-            expected = full if judged or found["kind"] == "initial" else full | dict.fromkeys(self.OF_JUDGED)
+            expected = full if judged or found["kind"] == "initial" else full | dict.fromkeys(self.MODEL_METRICS)
             if found["kind"] != "initial":
-                expected = expected | {"judged": judged}
+                expected = expected | {"has_metrics": judged}
             assert comparable([found]) == comparable([expected])
-            assert found["kind"] == "initial" or "metrics" in found["seconds"]
+            assert found["kind"] == "initial" or "metrics" in found["wall_seconds"]
 
     def test_every_record_is_replayed(self, sparse):
         folder = RunStore(sparse[0]["results"], sparse[0]).folder
@@ -164,7 +168,7 @@ class TestMetricsEvery:
 
     def test_collected_and_drawn(self, sparse, tmp_path, capsys):
         table = collect(sparse[0]["results"])
-        assert table["judged"].astype(object).where(table["judged"].notna(), None).tolist() == [
+        assert table["has_metrics"].astype(object).where(table["has_metrics"].notna(), None).tolist() == [
             *(None, None, True),
             *(False, False, True, True),
         ]
@@ -200,7 +204,7 @@ def test_every_model_runs(model, tmp_path):
     assert len(records_of(config)) == 5
 
 
-def test_known_model_is_not_standardised(tmp_path):
+def test_known_model_is_not_standardized(tmp_path):
     config = tiny_config(tmp_path, "gramacy1", "balm", "benchmark.total=4", "model=true", "model.lengthscale=[0.1]")
     execute(config)
     assert {(r["output_mean"], r["output_std"]) for r in records_of(config)[2:]} == {(0.0, 1.0)}
@@ -262,10 +266,10 @@ class TestResuming:
         """The sampler's state is in the checkpoint: stopped after every single record, the run is the same."""
         settings = ("gramacy1", "sal_hr", *EVERY_THIRD_FIT_COLD, "mcmc.thinning=4", "benchmark.total=9")
         whole = self.interrupted_everywhere(tmp_path, *settings)
-        refreshed = [record["mcmc"]["refreshed"] for record in records_of(whole)[2:]]
-        assert refreshed[0] == "first"
-        assert None in refreshed
-        assert "scheduled" in refreshed
+        refresh_reason = [record["mcmc"]["refresh_reason"] for record in records_of(whole)[2:]]
+        assert refresh_reason[0] == "first"
+        assert None in refresh_reason
+        assert "scheduled" in refresh_reason
 
     def test_additive_run_interrupted_everywhere_ends_bit_equal(self, tmp_path):
         """The chain's last partition is in the checkpoint; every record tells how many true pairs are split."""
@@ -290,7 +294,7 @@ class TestResuming:
         records, task = records_of(config), load_benchmark("branin")
         for record in records[3:]:
             y = torch.tensor([r["y"] for r in records[: record["num_observations"]]], dtype=torch.float64)
-            assert record["output_power"] == pytest.approx(float(yeojohnson_normmax(y.numpy())))
+            assert record["yeo_johnson_lambda"] == pytest.approx(float(yeojohnson_normmax(y.numpy())))
             assert record["best_observed"] == float(y.min())
             there = torch.tensor([record["recommended_x"]], dtype=torch.float64)
             assert record["inference_value"] == pytest.approx(float(task.evaluate_true(there)))
@@ -353,7 +357,7 @@ class TestBadTasks:
         [
             ("ReturnsNaN", "gramacy1.*(NaN|nan|finite)"),
             ("ReturnsWrongShape", "gramacy1.*shape"),
-            ("Constant", "constant outputs cannot be standardised"),
+            ("Constant", "constant outputs cannot be standardized"),
             ("Missing", "cannot be made"),
             ("NotANumberObserved", "Observation 1 .* observed y = nan"),
             ("RaisesLate", "Task 'gramacy1' raised MemoryError: too many points"),
@@ -437,7 +441,13 @@ def test_identity_ignores_paths_threads_and_experiment(tmp_path):
         tmp_path / "elsewhere", "gramacy1", "sal_hr", "threads=2", "metrics_every=2", "experiment=al_mll"
     )
     assert RunStore(tmp_path, same).run_id == base
-    for change in ("seed=2", "mcmc.warmup=11", "model=botorch", "optimizer.maxiter=11", "benchmark.noise_std=0.2"):
+    for change in (
+        "seed=2",
+        "mcmc.warmup=11",
+        "model=botorch",
+        "acquisition_optimizer.maxiter=11",
+        "benchmark.noise_std=0.2",
+    ):
         assert RunStore(tmp_path, tiny_config(tmp_path, "gramacy1", "sal_hr", change)).run_id != base
 
 

@@ -8,7 +8,7 @@ from scipy import stats
 import scorebo
 from scorebo.gp import FullyBayesianGP
 from scorebo.run import metrics
-from scorebo.transforms.standardize import Scaling
+from scorebo.transforms.standardize import DataTransform
 from tests.conftest import random_ensemble
 
 
@@ -20,11 +20,11 @@ def test_negative_mll_is_the_joint_density_of_blocks(monkeypatch):
     for block in range(3):
         part = slice(5 * block, 5 * block + 5)
         posterior = model.posterior(X[part], observation_noise=True)
-        for m in range(model.num_sets):
+        for m in range(model.num_mcmc_samples):
             mean, covariance = posterior.mean[m, :, 0], posterior.distribution.covariance_matrix[m]
             total += stats.multivariate_normal(mean.numpy(), covariance.numpy()).logpdf(targets[part].numpy()) / 5
     prediction = metrics.predict_in_blocks(model, X, targets)
-    assert prediction.negative_mll == pytest.approx(-total / (3 * model.num_sets), rel=1e-10)
+    assert prediction.negative_mll == pytest.approx(-total / (3 * model.num_mcmc_samples), rel=1e-10)
     assert prediction.jittered_blocks == 0
     mean, variance = model.marginals(X, observation_noise=True)
     torch.testing.assert_close(prediction.mean, mean, rtol=1e-12, atol=1e-13)
@@ -44,10 +44,10 @@ def test_nlpd_of_a_hopeless_target_is_finite():
     assert math.isfinite(metrics.negative_log_predictive_density(0 * one, 1e-6 * one, torch.tensor([1e3])))
 
 
-def test_covariance_of_a_block_is_factorised():
+def test_covariance_of_a_block_is_factorized():
     covariance = 3.0 * np.eye(4) + 1.0
     factor = np.empty((4, 4), order="F")
-    assert not metrics.factorise(np.asfortranarray(covariance), covariance.diagonal() + 0.1, factor)
+    assert not metrics.factorize(np.asfortranarray(covariance), covariance.diagonal() + 0.1, factor)
     expected = np.linalg.cholesky(covariance + 0.1 * np.eye(4))
     np.testing.assert_allclose(np.tril(factor), expected, rtol=1e-14, atol=1e-15)
 
@@ -55,7 +55,7 @@ def test_covariance_of_a_block_is_factorised():
 def test_indefinite_blocks_are_jittered_and_counted(monkeypatch):
     covariance = np.full((3, 3), 0.75)
     factor = np.empty((3, 3), order="F")
-    assert metrics.factorise(np.asfortranarray(covariance), covariance.diagonal() - 1e-13, factor)
+    assert metrics.factorize(np.asfortranarray(covariance), covariance.diagonal() - 1e-13, factor)
     np.testing.assert_allclose(np.tril(factor) @ np.tril(factor).T, covariance, rtol=0, atol=1e-9)
     # The same point many times, without noise to speak of.
     monkeypatch.setattr(metrics, "BLOCK", 50)
@@ -83,12 +83,14 @@ def test_rmse_is_in_the_tasks_units():
     task = scorebo.load_benchmark("branin_al")
     X = task.initial_design(1)
     y = task.evaluate_true(X)
-    scaling = Scaling.of(task.bounds, y, maximize=task.maximize, standardize=True)
-    model = scorebo.fit_gp(scaling.to_unit(X), scaling.to_model(y), model="true", lengthscale=[0.3, 0.3], noise=1e-4)
-    quality = metrics.evaluate(model, task, scaling, 1, 4)
+    transform = DataTransform.of(task.bounds, y, maximize=task.maximize, standardize=True)
+    model = scorebo.fit_gp(
+        transform.to_unit(X), transform.to_model(y), model="true", lengthscale=[0.3, 0.3], noise=1e-4
+    )
+    quality = metrics.evaluate(model, task, transform, 1, 4)
     points = metrics.test_points("branin_al", 1, 4, 2)
     mean, _ = model.marginals(points)
     predicted = float(y.mean()) - mean[:, 0] * float(y.std())
-    truth = task.evaluate_true(scaling.from_unit(points))
+    truth = task.evaluate_true(transform.from_unit(points))
     assert quality.rmse == pytest.approx(float((predicted - truth).pow(2).mean().sqrt()), rel=1e-10)
-    assert quality.rmse > 1.0  # Branin's values go to 308: standardised errors would be below 1
+    assert quality.rmse > 1.0  # Branin's values go to 308: standardized errors would be below 1

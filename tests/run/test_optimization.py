@@ -1,4 +1,4 @@
-"""Every acquisition on every task, and what a record of an optimisation run holds."""
+"""Every acquisition on every task, and what a record of an optimization run holds."""
 
 import functools
 import math
@@ -17,14 +17,14 @@ from scorebo.store import RunStore, read_records
 from tests.runs import TINY, tiny_config
 
 TASKS = ["branin", "rosenbrock2", "hartmann3", "rosenbrock4", "hartmann4", "hartmann6", "gp8"]
-OPTIMISERS = ["scorebo_hr", "scorebo_ws", "scorebo_kl", "scorebo_hr_mc", "scorebo_ws_mc", "jes", "mes", "pes", "nei"]
-OPTIMISERS += ["nei_map", "nei_plain", "ucb", "thompson"]
+OPTIMIZERS = ["scorebo_hr", "scorebo_ws", "scorebo_kl", "scorebo_hr_mc", "scorebo_ws_mc", "jes", "mes", "pes", "nei"]
+OPTIMIZERS += ["nei_map", "nei_plain", "ucb", "thompson"]
 SMALL = ["mcmc.num_optima=2", "mcmc.num_features=64", "benchmark.total=50"]
 
 
 def test_the_lists_above_are_complete():
     learning = {"bald", "balm", "bqbc", "qbmgp", "random", "sobol"}
-    assert set(OPTIMISERS) == {a for a in available("acquisition") if not a.startswith("sal")} - learning
+    assert set(OPTIMIZERS) == {a for a in available("acquisition") if not a.startswith("sal")} - learning
     assert set(TASKS) <= set(available("benchmark"))
 
 
@@ -49,7 +49,7 @@ def pair_config(task: str, acquisition: str) -> dict[str, Any]:
 def test_every_acquisition_runs_on_every_task(task, acquisition, monkeypatch):
     # What a record measures is as small as what it tries: one block of test points, a short search for the best mean.
     monkeypatch.setattr(metrics, "NUM_POINTS", metrics.BLOCK)
-    monkeypatch.setattr(regret, "maximize", functools.partial(maximize, raw_samples=32, restarts=2, maxiter=10))
+    monkeypatch.setattr(regret, "maximize", functools.partial(maximize, raw_samples=32, num_restarts=2, maxiter=10))
     run, records = Run(pair_config(task, acquisition)), []
     initial = run.benchmark.initial
     for iteration in range(1, initial + 3):
@@ -79,7 +79,7 @@ def observed(model: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 @pytest.mark.parametrize("acquisition", available("acquisition"))
 def test_every_acquisition_runs_on_every_structured_surrogate(model, acquisition, monkeypatch):
     monkeypatch.setattr(metrics, "NUM_POINTS", metrics.BLOCK)
-    monkeypatch.setattr(regret, "maximize", functools.partial(maximize, raw_samples=32, restarts=2, maxiter=10))
+    monkeypatch.setattr(regret, "maximize", functools.partial(maximize, raw_samples=32, num_restarts=2, maxiter=10))
     config, records = observed(model)
     run = Run(config | {"acquisition": pair_config("branin", acquisition)["acquisition"]})
     record = run.record(len(records) + 1, records)
@@ -99,7 +99,7 @@ def test_a_pair_is_configured_as_it_is_composed():
         }
 
 
-def test_records_of_an_optimisation_run(tmp_path):
+def test_records_of_an_optimization_run(tmp_path):
     config = tiny_config(tmp_path, "branin", "scorebo_hr", *SMALL, "benchmark.total=6")
     execute(config)
     store = RunStore(tmp_path, config)

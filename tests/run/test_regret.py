@@ -10,12 +10,12 @@ import scorebo
 from scorebo.benchmarks import Benchmark
 from scorebo.errors import EvaluationError
 from scorebo.gp import FullyBayesianGP
-from scorebo.run.regret import observed_metrics, optimisation_metrics
-from scorebo.transforms.standardize import Scaling
+from scorebo.run.regret import observed_metrics, optimization_metrics
+from scorebo.transforms.standardize import DataTransform
 
 
 class Bowl(Benchmark):
-    """(x₁ − 1)² + (x₂ − 3)² on [−2, 4] x [0, 10], or its negative to be maximised."""
+    """(x₁ − 1)² + (x₂ − 3)² on [−2, 4] x [0, 10], or its negative to be maximized."""
 
     bounds = scorebo.Box(lower=(-2.0, 0.0), upper=(4.0, 10.0))
 
@@ -34,35 +34,35 @@ def observed(task, n=25, noise=0.1):
     return X, f + noise * torch.randn(n, dtype=torch.float64), f
 
 
-def fitted(task, X, y, *, lengthscale=0.8, noise=1e-4, num_sets=2):
-    scaling = Scaling.of(task.bounds, y, maximize=task.maximize, standardize=True)
+def fitted(task, X, y, *, lengthscale=0.8, noise=1e-4, num_mcmc_samples=2):
+    transform = DataTransform.of(task.bounds, y, maximize=task.maximize, standardize=True)
     model = FullyBayesianGP(
-        scaling.to_unit(X),
-        scaling.to_model(y),
-        lengthscale=lengthscale * torch.tensor([[1.0, 1.0], [1.2, 0.9]])[:num_sets],
-        outputscale=torch.full((num_sets,), 4.0),
-        noise=torch.full((num_sets,), noise),
-        mean=torch.zeros(num_sets),
+        transform.to_unit(X),
+        transform.to_model(y),
+        lengthscale=lengthscale * torch.tensor([[1.0, 1.0], [1.2, 0.9]])[:num_mcmc_samples],
+        outputscale=torch.full((num_mcmc_samples,), 4.0),
+        noise=torch.full((num_mcmc_samples,), noise),
+        mean=torch.zeros(num_mcmc_samples),
     )
-    return model, scaling
+    return model, transform
 
 
 def measure(task, seed=1, iteration=4):
     X, y, f = observed(task)
-    model, scaling = fitted(task, X, y)
-    return optimisation_metrics(model, task, scaling, X, y, f, seed, iteration), (X, y, f, model, scaling)
+    model, transform = fitted(task, X, y)
+    return optimization_metrics(model, task, transform, X, y, f, seed, iteration), (X, y, f, model, transform)
 
 
 @pytest.mark.parametrize("maximize", [False, True])
 def test_regrets_by_hand(maximize):
     task = Bowl(maximize=maximize)
-    found, (X, y, f, model, scaling) = measure(task)
+    found, (X, y, f, model, transform) = measure(task)
     recommended = torch.tensor([found.recommended_x], dtype=torch.float64)
     assert found.inference_value == task.evaluate_true(recommended).item()
     # The optimum is 0 in either direction: a regret is the distance from it.
     assert found.inference_regret == abs(found.inference_value)
     assert found.inference_regret < 0.2  # 25 points with noise 0.1 show the bottom of a bowl 60 high
-    means = model.posterior(scaling.to_unit(X).unsqueeze(-2)).mixture_mean.flatten()
+    means = model.posterior(transform.to_unit(X).unsqueeze(-2)).mixture_mean.flatten()
     assert found.in_sample_inference_regret == abs(f[means.argmax()].item())
     assert found.simple_regret == f.abs().min().item()
     assert found.best_observed == (y.max() if maximize else y.min()).item()
@@ -77,8 +77,8 @@ def test_the_two_directions_are_mirror_images():
     task = Bowl(maximize=True)
     X, y, f = observed(task)
     y = f - (y - f)  # the same noise, mirrored
-    model, scaling = fitted(task, X, y)
-    up = optimisation_metrics(model, task, scaling, X, y, f, 1, 4)
+    model, transform = fitted(task, X, y)
+    up = optimization_metrics(model, task, transform, X, y, f, 1, 4)
     assert up.recommended_x == pytest.approx(down.recommended_x, abs=1e-9)
     assert up.inference_regret == pytest.approx(down.inference_regret, rel=1e-9)
     assert up.inference_value == pytest.approx(-down.inference_value, rel=1e-9)
@@ -116,8 +116,8 @@ def test_rounding_is_no_violation(caplog):
     task = Bowl(optimum=1e-9)
     X = torch.tensor([[1.0, 3.0], [0.0, 0.0], [3.0, 8.0]], dtype=torch.float64)
     f = task.evaluate_true(X)
-    model, scaling = fitted(task, X, f)
-    found = optimisation_metrics(model, task, scaling, X, f, f, 1, 4)
+    model, transform = fitted(task, X, f)
+    found = optimization_metrics(model, task, transform, X, f, f, 1, 4)
     assert found.optimum_violation == 0.0
     assert found.simple_regret == 0.0
     assert not caplog.text
@@ -126,20 +126,20 @@ def test_rounding_is_no_violation(caplog):
 def test_the_result_is_a_function_of_its_arguments():
     task = Bowl()
     X, y, f = observed(task)
-    model, scaling = fitted(task, X, y)
+    model, transform = fitted(task, X, y)
     state = torch.get_rng_state()
-    first = optimisation_metrics(model, task, scaling, X, y, f, 1, 4)
+    first = optimization_metrics(model, task, transform, X, y, f, 1, 4)
     assert torch.equal(torch.get_rng_state(), state)
     torch.manual_seed(99)
-    assert optimisation_metrics(model, task, scaling, X, y, f, 1, 4) == first
+    assert optimization_metrics(model, task, transform, X, y, f, 1, 4) == first
 
 
 def test_recommended_point_is_never_below_the_best_queried_one():
     """Short lengthscales: needles at the data, which only the data themselves show."""
     task = Bowl()
     X, y, f = observed(task, n=12)
-    model, scaling = fitted(task, X, y, lengthscale=1e-4, noise=1e-6, num_sets=1)
-    found = optimisation_metrics(model, task, scaling, X, y, f, 1, 4)
+    model, transform = fitted(task, X, y, lengthscale=1e-4, noise=1e-6, num_mcmc_samples=1)
+    found = optimization_metrics(model, task, transform, X, y, f, 1, 4)
     assert found.recommended_x == pytest.approx(X[y.argmin()].tolist(), abs=2e-3)
     assert found.inference_value == pytest.approx(f[y.argmin()].item(), abs=0.1)
 
@@ -152,9 +152,9 @@ def test_gp8_regret_uses_the_seeds_own_optimum(tmp_path, monkeypatch):
         task = family.for_seed(seed)
         X = task.initial_design(seed)
         f = task.evaluate_true(X)
-        scaling = Scaling.of(task.bounds, f, maximize=True, standardize=False)
+        transform = DataTransform.of(task.bounds, f, maximize=True, standardize=False)
         model = scorebo.fit_gp(X, f, model="true", lengthscale=task.lengthscale)
-        regrets.append(optimisation_metrics(model, task, scaling, X, f, f, seed, 10).simple_regret)
+        regrets.append(optimization_metrics(model, task, transform, X, f, f, seed, 10).simple_regret)
         assert regrets[-1] == task.optimal_value - f.max().item()
     assert regrets[0] != regrets[1]
 
@@ -164,8 +164,8 @@ def test_a_good_model_recommends_what_was_never_queried():
     task = Bowl()
     grid = torch.cartesian_prod(*(torch.linspace(a, b, 9, dtype=torch.float64) for a, b in task.bounds.T.tolist()))
     f = task.evaluate_true(grid)
-    model, scaling = fitted(task, grid, f, noise=1e-8)
-    found = optimisation_metrics(model, task, scaling, grid, f, f, 1, 82)
+    model, transform = fitted(task, grid, f, noise=1e-8)
+    found = optimization_metrics(model, task, transform, grid, f, f, 1, 82)
     assert found.recommended_x == pytest.approx([1.0, 3.0], abs=0.05)
     assert found.inference_regret < 1e-3
     assert found.inference_regret < found.simple_regret
@@ -177,8 +177,8 @@ def test_a_recommended_point_without_a_value_is_a_failed_evaluation():
             raise RuntimeError("out of order")
 
     X, y, f = observed(Bowl())
-    model, scaling = fitted(Bowl(), X, y)
+    model, transform = fitted(Bowl(), X, y)
     with pytest.raises(EvaluationError, match=r"The recommended point x = \[.*\] failed\. .*out of order") as failed:
-        optimisation_metrics(model, Broken(), scaling, X, y, f, 1, 26)
+        optimization_metrics(model, Broken(), transform, X, y, f, 1, 26)
     assert len(failed.value.x) == 2
     assert "out of order" in failed.value.reason

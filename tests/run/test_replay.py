@@ -58,8 +58,8 @@ def test_states_of_the_sequential_sampler_are_made_again(tmp_path, monkeypatch):
     monkeypatch.setattr(sequential, "LEAST_ACCEPTANCE", 0.75)
     folder = run(tmp_path, *SEQUENTIAL)
     records = [json.loads(line) for line in (folder / "records.jsonl").read_bytes().splitlines()]
-    refreshed = [record["mcmc"]["refreshed"] for record in records[2:]]
-    assert {"first", "scheduled", "acceptance", None} <= set(refreshed), "choose other settings"
+    refresh_reason = [record["mcmc"]["refresh_reason"] for record in records[2:]]
+    assert {"first", "scheduled", "acceptance", None} <= set(refresh_reason), "choose other settings"
     for iteration in range(1, 13):
         assert replay(folder, iteration).differences == [], f"iteration {iteration}"
     # The last state is in the checkpoint; without it it is made again like the others.
@@ -168,12 +168,22 @@ class TestCommand:
 
 
 def test_every_bit_counts_but_those_of_timings():
-    stored = {"a": 0.0, "b": [1.0, {"c": float("nan")}], "seconds": {"fit": 1.0}, "mcmc": {"seconds": 2.0, "rhat": 1.0}}
+    stored = {
+        "a": 0.0,
+        "b": [1.0, {"c": float("nan")}],
+        "wall_seconds": {"fit": 1.0},
+        "mcmc": {"wall_seconds": 2.0, "rhat": 1.0},
+    }
     stored["cpu_seconds"] = {"fit": 1.0}
-    same = {"a": 0.0, "b": [1.0, {"c": float("nan")}], "seconds": {"fit": 3.0}, "mcmc": {"seconds": 4.0, "rhat": 1.0}}
+    same = {
+        "a": 0.0,
+        "b": [1.0, {"c": float("nan")}],
+        "wall_seconds": {"fit": 3.0},
+        "mcmc": {"wall_seconds": 4.0, "rhat": 1.0},
+    }
     assert differences_between(stored, same) == [], "one may be of a version without processor time"
     assert differences_between(stored, same | {"cpu_seconds": {"fit": 2.0}}) == []
-    other = {"a": -0.0, "b": [1, {"c": None}], "mcmc": {"seconds": 2.0}, "d": 1}
+    other = {"a": -0.0, "b": [1, {"c": None}], "mcmc": {"wall_seconds": 2.0}, "d": 1}
     assert differences_between(stored, other) == [
         "a: 0.0 stored, -0.0 now",
         "b.0: 1.0 stored, 1 now",

@@ -17,7 +17,7 @@ class Work(NamedTuple):
     """What an iteration took: of the sampler, of both ascents (acquisition and mixture mean), of the optima."""
 
     gradients: float  # evaluations of the log density
-    batches: float  # evaluations in a row of what is maximised
+    batches: float  # evaluations in a row of what is maximized
     points: float  # and points in them
     screened: float = 0  # values of the paths at raw points
     climbed: float = 0  # and evaluations with their gradients, on the way up
@@ -32,11 +32,11 @@ MEASURED = {
     ("gramacy2", "sal_hr", "sequential"): Work(344, 26.5, 232),
     ("branin", "scorebo_hr", "nuts"): Work(5330, 21.9, 199, 395_776, 3101),
     ("branin", "scorebo_hr", "sequential"): Work(427, 21.5, 203, 419_046, 2966),
-    ("branin", "jes", "nuts"): Work(5330, 20.9, 196, 354_867, 2760),  # one seed queries the mean's maximiser
+    ("branin", "jes", "nuts"): Work(5330, 20.9, 196, 354_867, 2760),  # one seed queries the mean's maximizer
     ("branin", "mes", "nuts"): Work(5330, 20.1, 192, 395_776, 3101),
     ("branin", "nei", "nuts"): Work(5330, 23.4, 207),
 }
-FACTORISATIONS = ("cholesky", "cholesky_ex", "inv", "inv_ex", "eigh", "svd")
+FACTORIZATIONS = ("cholesky", "cholesky_ex", "inv", "inv_ex", "eigh", "svd")
 
 
 @pytest.mark.parametrize(("benchmark", "acquisition", "sampler"), MEASURED)
@@ -61,18 +61,18 @@ def work_of(benchmark, acquisition, sampler, seed):
         counts = count_work(monkeypatch)
         record = run.record(last, records)
 
-    # All sets are factorised at once, and only for the ensemble; noisy EI factorises its baseline too.
+    # All sets are factorized at once, and only for the ensemble; noisy EI factorizes its baseline too.
     assert counts["factorisations"] == (3 if acquisition == "nei" else 1)
     # Ten blocks of test points for each of the 16 sets; no second attempt with a jitter.
     assert counts["blocks"] == 160
-    if record["mcmc"].get("refreshed") is not None:  # the carried sets did not fit: rare, and counted above
+    if record["mcmc"].get("refresh_reason") is not None:  # the carried sets did not fit: rare, and counted above
         return None
     return Work(record["mcmc"]["gradient_evaluations"], *(counts[name] for name in Work._fields[1:]))
 
 
 def count_work(monkeypatch):
     counts: Counter = Counter()
-    for name in FACTORISATIONS:
+    for name in FACTORIZATIONS:
         monkeypatch.setattr(torch.linalg, name, counting(getattr(torch.linalg, name), counts, "factorisations"))
     monkeypatch.setattr(metrics.lapack, "dpotrf", counting(metrics.lapack.dpotrf, counts, "blocks"))
     module = sys.modules["scorebo.acquisition.maximize"]
@@ -94,7 +94,7 @@ def count_work(monkeypatch):
     return counts
 
 
-def test_a_model_that_is_not_judged_costs_no_metrics(monkeypatch):
+def test_a_model_without_metrics_costs_none(monkeypatch):
     settings = ["benchmark=gramacy2", "acquisition=sal_hr", "benchmark.initial=12", "benchmark.total=20"]
     run = Run(as_dict(compose([*settings, "mcmc.warmup=10", "mcmc.thinning=1", "metrics_every=2", "results=unused"])))
     records: list = []

@@ -74,7 +74,7 @@ def test_box_is_a_value():
 def test_box_is_accepted_wherever_bounds_are():
     box, corners = scorebo.Box(lower=[0.0, 0.25], upper=[0.5, 1.0]), torch.tensor([[0.0, 0.25], [0.5, 1.0]])
     model = random_ensemble(0)
-    numbers = {"raw_samples": 32, "restarts": 2}
+    numbers = {"raw_samples": 32, "num_restarts": 2}
     assert torch.equal(maximize(UCB(model), box, **numbers)[0], maximize(UCB(model), corners, **numbers)[0])
     for ours, theirs in zip(*(sample_optima(model, bounds, 2, 64) for bounds in (box, corners)), strict=True):
         assert torch.equal(ours, theirs)

@@ -15,16 +15,16 @@ def test_raw_points_are_in_the_box_and_reach_its_bounds(dim):
     assert torch.equal(points, covering_points(dim, 256, seed=3))
 
 
-def test_points_around_a_centre():
-    centre = torch.tensor([0.02, 0.5], dtype=torch.float64)
-    points = points_around(centre, 4000, 0.1, seed=0)
+def test_points_around_a_center():
+    center = torch.tensor([0.02, 0.5], dtype=torch.float64)
+    points = points_around(center, 4000, 0.1, seed=0)
     assert points.min() == 0
     assert points[:, 1].std() == pytest.approx(0.1, rel=0.05)
 
 
 def test_in_many_dimensions_some_coordinates_are_kept():
-    centre = torch.full((100,), 0.5, dtype=torch.float64)
-    changed = (points_around(centre, 200, 0.1, seed=0) != centre).double().mean()
+    center = torch.full((100,), 0.5, dtype=torch.float64)
+    changed = (points_around(center, 200, 0.1, seed=0) != center).double().mean()
     assert changed == pytest.approx(0.2, abs=0.02)
 
 

@@ -16,11 +16,11 @@ from scorebo.store.checksummed import seal
 
 COLUMNS = [
     *("benchmark", "model", "acquisition", "seed", "iteration", "kind", "num_observations"),
-    *("num_failed_points", "judged", "x", "y", "f"),
+    *("num_failed_points", "has_metrics", "x", "y", "f"),
     *("negative_mll", "nlpd", "rmse", "inference_regret", "in_sample_inference_regret", "simple_regret"),
     *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
     *("decomposition_error", "acquisition_value"),
-    *("seconds_fit", "seconds_metrics", "seconds_acquisition", "seconds_evaluate"),
+    *("wall_seconds_fit", "wall_seconds_metrics", "wall_seconds_acquisition", "wall_seconds_evaluate"),
     *("cpu_seconds_fit", "cpu_seconds_metrics", "cpu_seconds_acquisition", "cpu_seconds_evaluate"),
     *("mcmc_divergences", "mcmc_rhat", "mcmc_sampler", "finished", "run_id", "run"),
 ]
@@ -59,7 +59,7 @@ def test_the_values_are_those_of_the_records(results):
         for name in ("negative_mll", "nlpd", "rmse", "acquisition_value"):
             expected = math.nan if record[name] is None else record[name]
             assert row[name] == expected or (math.isnan(row[name]) and math.isnan(expected))
-        assert row["seconds_metrics"] == record["seconds"]["metrics"]
+        assert row["wall_seconds_metrics"] == record["wall_seconds"]["metrics"]
         assert pd.isna(row["num_observations"]) if record["num_observations"] is None else row["num_observations"] == k
         assert pd.isna(row["mcmc_rhat"]) if record["mcmc"] is None else row["mcmc_rhat"] == record["mcmc"]["rhat"]
     assert math.isinf(table["nlpd"][6])
@@ -75,16 +75,16 @@ def test_processor_seconds_are_collected_and_missing_in_older_records(results):
     row = table.query("seed == 3").iloc[0]
     assert row["cpu_seconds_evaluate"] == 0.25
     assert math.isnan(row["cpu_seconds_fit"])
-    assert row["seconds_evaluate"] == make_record(1)["seconds"]["evaluate"]
+    assert row["wall_seconds_evaluate"] == make_record(1)["wall_seconds"]["evaluate"]
     older = table.query("seed != 3")
     assert older["cpu_seconds_evaluate"].isna().all()
-    assert older["seconds_evaluate"].notna().all()
+    assert older["wall_seconds_evaluate"].notna().all()
 
 
 def test_runs_with_different_diagnostics_share_a_table(results):
     with RunStore(results, make_config(seed=3)) as store:
         store.resume()
-        store.append({**make_record(1), "mcmc": {"fallback": True, "seconds": 2}})
+        store.append({**make_record(1), "mcmc": {"fallback": True, "wall_seconds": 2}})
     table = collect(results)
     assert list(table["mcmc_fallback"].dropna()) == [True]
     assert len(table) == len(table["mcmc_rhat"]) == 19
@@ -117,20 +117,20 @@ def test_a_table_is_the_same_after_csv(results, tmp_path):
     with open(out, newline="") as file:
         header, *rows = csv.reader(file)
     assert header == COLUMNS
-    for name in ("y", "f", "negative_mll", "rmse", "seconds_fit", "mcmc_rhat"):
+    for name in ("y", "f", "negative_mll", "rmse", "wall_seconds_fit", "mcmc_rhat"):
         texts = [row[COLUMNS.index(name)] for row in rows]
         assert same([float(text or "nan") for text in texts], list(map(float, table[name])))
     assert same([json.loads(row[COLUMNS.index("x")]) for row in rows], list(table["x"]))
 
 
 def test_a_closing_record_has_no_query(results, tmp_path):
-    closing = {**make_record(9), "kind": "closing", "x": None, "y": None, "f": None, "acquisition_value": None}
+    closing = {**make_record(9), "kind": "final", "x": None, "y": None, "f": None, "acquisition_value": None}
     with RunStore(results, make_config(seed=10)) as store:
         for k in range(len(store.resume().records) + 1, 9):
             store.append(make_record(k))
         store.append(closing)
     table = collect(results)
-    row = table[table["kind"] == "closing"].iloc[0]
+    row = table[table["kind"] == "final"].iloc[0]
     assert row["x"] is None
     assert math.isnan(row["y"])
     for name in ("table.csv", "table.parquet"):

@@ -11,10 +11,10 @@ import scorebo
 from scorebo.errors import InputError
 from scorebo.run.loop import execute
 from scorebo.store import RunStore, collect_hyperparameters, in_task_units, read_records, write_table
-from scorebo.transforms.standardize import Scaling
+from scorebo.transforms.standardize import DataTransform
 from tests.runs import tiny_config
 
-WHEN = ["benchmark", "model", "acquisition", "seed", "iteration", "num_observations", "set"]
+WHEN = ["benchmark", "model", "acquisition", "seed", "iteration", "num_observations", "sample"]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_one_row_for_each_set_with_these_columns(results):
     groups = table.groupby(["benchmark", "iteration"]).size().to_dict()
     # 4 observations, 3 or 2 of them initial: models at iterations 4, 5 and 3, 4, 5, each with 3 sets.
     assert groups == {("branin", 4): 3, ("branin", 5): 3, **{("gramacy1", k): 3 for k in (3, 4, 5)}}
-    assert table["set"].tolist() == 5 * [1, 2, 3]
+    assert table["sample"].tolist() == 5 * [1, 2, 3]
     assert (table["num_observations"] == table["iteration"] - 1).all()
     assert table["finished"].all()
     one_dimensional = table["benchmark"] == "gramacy1"
@@ -58,23 +58,23 @@ def test_values_are_those_of_the_records_in_the_tasks_units(results, task):
         assert rows["lengthscale_1"].tolist() == [values[0] for values in sampled["lengthscale"]]
         assert rows["outputscale"].tolist() == pytest.approx([std**2 * value for value in sampled["outputscale"]])
         assert rows["noise"].tolist() == pytest.approx([std**2 * value for value in sampled["noise"]])
-        # Both tasks are minimised: the model's mean is that of the outputs with their sign turned.
+        # Both tasks are minimized: the model's mean is that of the outputs with their sign turned.
         assert rows["mean"].tolist() == pytest.approx(
             [record["output_mean"] - std * value for value in sampled["mean"]]
         )
 
 
 def test_a_scaled_task_has_the_same_hyperparameters_in_its_own_units():
-    """Of 5 − 7y the variances are 49 times those of y and the mean is 5 − 7 times it, however standardised between."""
+    """Of 5 − 7y the variances are 49 times those of y and the mean is 5 − 7 times it, however standardized between."""
     X = torch.rand(20, 2, dtype=torch.float64)
     y = torch.sin(5 * X.sum(-1))
     box = torch.tensor([[0.0] * 2, [1.0] * 2])
     found = []
     for outputs, maximize in ((y, True), (5.0 - 7.0 * y, False)):
-        scaling = Scaling.of(box, outputs, maximize=maximize, standardize=True)
-        model = scorebo.fit_gp(X, scaling.to_model(outputs), model="map")
+        transform = DataTransform.of(box, outputs, maximize=maximize, standardize=True)
+        model = scorebo.fit_gp(X, transform.to_model(outputs), model="map")
         sampled = {name: getattr(model, name) for name in ("lengthscale", "outputscale", "noise", "mean")}
-        found.append(in_task_units(sampled, scaling.output_mean, scaling.output_std, scaling.sign))
+        found.append(in_task_units(sampled, transform.output_mean, transform.output_std, transform.sign))
     for name in ("outputscale", "noise"):
         assert found[1][name] == pytest.approx(49.0 * found[0][name], rel=1e-6)
     assert found[1]["mean"] == pytest.approx(5.0 - 7.0 * found[0]["mean"], rel=1e-6)
@@ -88,8 +88,8 @@ def test_the_mean_under_transformed_outputs_is_one_of_the_tasks_outputs(tmp_path
     config = tiny_config(tmp_path, "rosenbrock2", "random", "model=warped", "benchmark.total=4")
     for record in read_records(RunStore(tmp_path, config).folder / "records.jsonl").records[3:]:
         rows = table[table["iteration"] == record["iteration"]]
-        assert abs(record["output_power"] - 1.0) > 0.1
-        transformed = yeojohnson(rows["mean"].to_numpy(), record["output_power"])
+        assert abs(record["yeo_johnson_lambda"] - 1.0) > 0.1
+        transformed = yeojohnson(rows["mean"].to_numpy(), record["yeo_johnson_lambda"])
         seen = -(transformed - record["output_mean"]) / record["output_std"]
         np.testing.assert_allclose(seen, record["hyperparameters"]["mean"], rtol=1e-8, atol=1e-8)
         variance = record["output_std"] ** 2 * np.array(record["hyperparameters"]["noise"])

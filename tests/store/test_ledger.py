@@ -11,7 +11,7 @@ from scorebo.store.ledger import entries_of, read_ledger
 
 
 def troubled(iteration: int, **mcmc) -> dict:
-    return {**make_record(iteration), "mcmc": {"retries": 0, "fallback": None, "refreshed": None, **mcmc}}
+    return {**make_record(iteration), "mcmc": {"retries": 0, "fallback": None, "refresh_reason": None, **mcmc}}
 
 
 def told(folder) -> list[tuple]:
@@ -21,12 +21,12 @@ def told(folder) -> list[tuple]:
 
 
 def test_everything_a_record_tells():
-    record = troubled(9, retries=3, retry_reason="not finite", fallback="laplace", refreshed="diversity")
+    record = troubled(9, retries=3, retry_reason="not finite", fallback="laplace", refresh_reason="diversity")
     record |= {"acquisition_fallbacks": 2, "jittered_blocks": 5, "optimum_violation": 0.25}
     assert entries_of(record) == [
         {"iteration": 9, "kind": "sampler retried", "count": 3, "reason": "not finite"},
         {"iteration": 9, "kind": "sampler replaced", "count": 1, "reason": "laplace"},
-        {"iteration": 9, "kind": "cold chain", "count": 1, "reason": "diversity"},
+        {"iteration": 9, "kind": "refresh", "count": 1, "reason": "diversity"},
         {"iteration": 9, "kind": "acquisition fell back", "count": 2},
         {"iteration": 9, "kind": "block jittered", "count": 5},
         {"iteration": 9, "kind": "optimum beaten", "count": 1, "reason": "by 0.25"},
@@ -79,7 +79,7 @@ def test_listing(folder, tmp_path, capsys):
     with RunStore(tmp_path, make_config(seed=2)) as store:
         store.resume()
         for k in range(1, 15):
-            store.append(troubled(k, refreshed="scheduled") | {"jittered_blocks": 1})
+            store.append(troubled(k, refresh_reason="scheduled") | {"jittered_blocks": 1})
     assert main(["failures", str(tmp_path)]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out == [
@@ -90,10 +90,10 @@ def test_listing(folder, tmp_path, capsys):
         "block jittered: iterations 1, 2, 3, 4, 5, 6, 7, 8 and 6 more",
         f"  scorebo replay {store.folder} --iteration 1",
     ]
-    assert main(["failures", str(tmp_path), "--json", "--planned"]) == 0
+    assert main(["failures", str(tmp_path), "--json", "--scheduled"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(line["kind"], line["count"]) for line in lines] == [
-        *(("sampler retried", 4), ("evaluation failed", 1), ("cold chain", 14), ("block jittered", 14))
+        *(("sampler retried", 4), ("evaluation failed", 1), ("refresh", 14), ("block jittered", 14))
     ]
     assert main(["failures", str(tmp_path / "nowhere")]) == 2
 

@@ -77,7 +77,7 @@ def test_the_config_is_stored_and_reads_back_as_the_same_run(tmp_path):
     folder = make_run(tmp_path, make_config(threads=4), 1)
     stored = OmegaConf.load(folder / "config.yaml")
     assert run_id(stored) == run_id(make_config())
-    assert set(stored) == {"benchmark", "model", "mcmc", "acquisition", "optimizer", "seed"}
+    assert set(stored) == {"benchmark", "model", "mcmc", "acquisition", "acquisition_optimizer", "seed"}
 
 
 @pytest.mark.parametrize(

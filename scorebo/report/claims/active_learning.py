@@ -7,7 +7,7 @@ import pandas as pd
 
 from scorebo.report.claims import reference
 from scorebo.report.claims.base import Claim, Evidence, Part
-from scorebo.report.claims.per_run import average_ranks, finals, fluctuation, log_sets, moment, per_run
+from scorebo.report.claims.per_run import average_ranks, finals, fluctuation, log_hyperparameters, moment, per_run
 from scorebo.report.claims.statements import Statistic, below_others, best_count, greater, holds, require
 
 METHODS = ("sal_hr", "bald", "bqbc", "qbmgp", "sal_ws")
@@ -68,12 +68,12 @@ def _best_in_error(evidence: Evidence) -> list[Part]:
 
 def _hyperparameters(evidence: Evidence) -> list[Part]:
     parts = []
-    fixed = log_sets(evidence.hyperparameters("ishigami_hyperparameters_no_outputscale"), "ishigami")
+    fixed = log_hyperparameters(evidence.hyperparameters("ishigami_hyperparameters_no_outputscale"), "ishigami")
     error = per_run(fixed, _error(fixed, reference.fitted("ishigami", "al_lognormal_no_outputscale")), last=True)
     nearer = below_others([HR, BALD], [BQBC, QBMGP, WS])
     words = "distance from the reference in decades, outputscale fixed: best other − worse of SAL-HR, BALD"
     parts.append(holds(words, [error], METHODS, nearer))
-    free = log_sets(evidence.hyperparameters("ishigami_hyperparameters"), "ishigami")
+    free = log_hyperparameters(evidence.hyperparameters("ishigami_hyperparameters"), "ishigami")
     away = per_run(free, _error(free, reference.fitted("ishigami", "al_lognormal")), last=True)
     both = pd.concat([require(error, METHODS), require(away, METHODS).add_suffix("@free")], axis=1)
     columns = ["sal_hr", "bald", *(f"{method}@free" for method in METHODS)]
@@ -82,7 +82,7 @@ def _hyperparameters(evidence: Evidence) -> list[Part]:
     moves = moment(free, "mean").groupby(level=["method", "seed"]).diff().abs().mean(axis=1)
     words = "change of log10 hyperparameters from model to model: steadiest other − less steady of SAL-HR, BALD"
     parts.append(holds(words, [per_run(free, moves)], METHODS, nearer))
-    hartmann = log_sets(evidence.hyperparameters("hartmann6_hyperparameters"), "hartmann6_al")
+    hartmann = log_hyperparameters(evidence.hyperparameters("hartmann6_hyperparameters"), "hartmann6_al")
     spread = require(per_run(hartmann, moment(hartmann, "std").mean(axis=1)), METHODS)
     others = spread[list(METHODS[1:])].mean(axis=1, skipna=False)
     parts.append(

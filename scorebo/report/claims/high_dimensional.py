@@ -6,7 +6,7 @@ import pandas as pd
 
 from scorebo.report.claims.base import Claim, Evidence, MissingRunsError, Part, no_runs_on
 from scorebo.report.claims.order_tests import Ahead
-from scorebo.report.claims.per_run import finals, log_sets, moment, per_run
+from scorebo.report.claims.per_run import finals, log_hyperparameters, moment, per_run
 from scorebo.report.claims.statements import (
     absent,
     alike,
@@ -32,7 +32,7 @@ DECADES = 0.5  # about: within half a decade
 ALIKE, ALIKE_ON_ONE = 0.5, 1.0
 
 
-def _standardised(final: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+def _standardized(final: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Final values of the tasks that NEI has runs on, in units of the standard deviation of these over seeds."""
     spreads = {task: float(frame["nei"].std()) for task, frame in final.items() if "nei" in frame}
     return {task: final[task] / (spread if spread > 0 else 1.0) for task, spread in spreads.items()}
@@ -47,7 +47,7 @@ def _saas(evidence: Evidence) -> list[Part]:
         for task, frame in final.items()
     ]  # fmt: skip
     parts += absent([task for task in SAAS if task not in final])
-    summary = log_sets(evidence.hyperparameters("saas_hyperparameters"), "ackley4_25")
+    summary = log_hyperparameters(evidence.hyperparameters("saas_hyperparameters"), "ackley4_25")
     lengths = moment(summary, "mean").filter(like="lengthscale_")
     active = [f"lengthscale_{k}" for k in range(1, ACTIVE + 1)]
     inactive = [str(name) for name in lengths if name not in active]
@@ -80,7 +80,7 @@ def _additive(evidence: Evidence) -> list[Part]:
         if len(rows):
             frame = rows.groupby(["seed", "acquisition"])["decomposition_error"].last().unstack("acquisition")
             parts.append(greater(f"split pairs on {task}, NEI − SCoreBO", frame, "nei", "scorebo_hr"))
-    final = _standardised(finals(table, "best_observed"))
+    final = _standardized(finals(table, "best_observed"))
     drawn = [frame for task, frame in final.items() if task != "cosmology"]
     words = "final value on the GP samples in standard deviations, SCoreBO − NEI"
     if drawn:
@@ -105,7 +105,7 @@ def _deep_learning(evidence: Evidence) -> list[Part]:
 
 def _noise(evidence: Evidence) -> list[Part]:
     final = finals(evidence.runs("saas_noise"), "best_observed")
-    in_units = _standardised(final)
+    in_units = _standardized(final)
     pair, parts = ("scorebo_hr", "nei"), []
     missing = [name for task in SAAS[:2] for level in LEVELS if (name := f"{task}_{level}") not in in_units]
     if missing:
@@ -120,10 +120,10 @@ def _noise(evidence: Evidence) -> list[Part]:
     return parts
 
 
-def _few_sets(evidence: Evidence) -> list[Part]:
+def _few_samples(evidence: Evidence) -> list[Part]:
     pair = ("scorebo_hr", "nei")
     many = finals(evidence.runs("pd1"), "best_observed")
-    few = finals(evidence.runs("pd1_few_sets"), "best_observed")
+    few = finals(evidence.runs("pd1_few_samples"), "best_observed")
     shared = [task for task in PD1 if task in many and task in few]
     if not shared:
         raise MissingRunsError("no task with runs of both numbers of sets")
@@ -133,7 +133,7 @@ def _few_sets(evidence: Evidence) -> list[Part]:
         both[task] = pd.DataFrame(
             {sets: f["nei"] - f["scorebo_hr"] for sets, f in zip(("32", "few"), frames, strict=True)}
         )
-    in_units = _standardised(many)
+    in_units = _standardized(many)
     words = "gain over NEI with 32 sets, in standard deviations"
     parts = [holds(words, [in_units[task] for task in shared], pair, below_others([0], [1]), missing)]
     parts += [greater(f"gain over NEI on {task}, 32 sets − few", gains, "32", "few") for task, gains in both.items()]
@@ -160,5 +160,5 @@ CLAIMS = (
         "are equal",
         _noise,
     ),
-    Claim("P18", "Warped GPs with far fewer than 32 sets lose the gain", _few_sets),
+    Claim("P18", "Warped GPs with far fewer than 32 sets lose the gain", _few_samples),
 )

@@ -1,4 +1,4 @@
-"""The claims on optimisation of synthetic functions and GP samples: P1, P5 to P8, P12 and P13."""
+"""The claims on optimization of synthetic functions and GP samples: P1, P5 to P8, P12 and P13."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scorebo.report.claims import reference
 from scorebo.report.claims.active_learning import TASKS as LEARNED
 from scorebo.report.claims.base import Claim, Evidence, MissingRunsError, Part
 from scorebo.report.claims.order_tests import Below
-from scorebo.report.claims.per_run import average_ranks, finals, log_sets, parameter_names, per_run, slopes
+from scorebo.report.claims.per_run import average_ranks, finals, log_hyperparameters, parameter_names, per_run, slopes
 from scorebo.report.claims.statements import alike, below_others, best_count, greater, holds, positive, require, within
 
 SYNTHETIC = ("scorebo_hr", "jes", "mes", "nei", "nei_map")
@@ -80,9 +80,9 @@ def _rosenbrock(evidence: Evidence) -> list[Part]:
     methods = _compared([final])
     best = Below((0,), tuple(range(1, len(methods))), negated=True)
     not_best = holds("log10 regret on Rosenbrock-4, SCoreBO − best other", [final], methods, best)
-    summary = log_sets(evidence.hyperparameters("rosenbrock4_hyperparameters"), "rosenbrock4")
+    summary = log_hyperparameters(evidence.hyperparameters("rosenbrock4_hyperparameters"), "rosenbrock4")
     sets = evidence.hyperparameters("bo_regret", benchmark="branin", acquisition="scorebo_hr")
-    parts, branin = [not_best], log_sets(sets, "branin")
+    parts, branin = [not_best], log_hyperparameters(sets, "branin")
     for what in ("outputscale", "lengthscales"):
         grown = require(slopes(summary, _named(summary, what)), QUERIED)
         for method in QUERIED:
@@ -115,7 +115,7 @@ def _gp_hyperparameters(evidence: Evidence) -> list[Part]:
     parts = []
     for model, words in (("lognormal", "lognormal prior"), ("botorch", "BoTorch prior")):
         table = evidence.hyperparameters(f"gp8_hyperparameters_{model}")
-        summary = log_sets(table, "gp8")
+        summary = log_hyperparameters(table, "gp8")
         names = parameter_names(table)
         error = sum((summary[name, "mean"] - truth[name]).abs() for name in names) / len(names)
         spread = summary[[(name, "std") for name in names if name != "noise"]].mean(axis=1)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from scorebo.report.claims.base import MissingRunsError
 from scorebo.report.regrets import measured_rows
-from scorebo.report.statistics import METRICS, outcomes
+from scorebo.report.statistics import METRICS, finals_by_task
 from scorebo.report.statistics.final_values import horizon_of, method_names
 from scorebo.report.style import method_order
 
@@ -19,7 +19,7 @@ def finals(table: pd.DataFrame, metric: str) -> dict[str, pd.DataFrame]:
     column = METRICS[metric].column.removeprefix("log10_")
     if column not in table or not np.isfinite(table[column].astype(float)).any():
         raise MissingRunsError(f"no values of {column}")
-    return {found.task: _of_task(found.task, found.final) for found in outcomes(table, metric)}
+    return {found.task: _of_task(found.task, found.final) for found in finals_by_task(table, metric)}
 
 
 def average_ranks(table: pd.DataFrame, metric: str, start: float = 0.0, end: float = 1.0) -> dict[str, pd.DataFrame]:
@@ -68,7 +68,7 @@ def _curves(table: pd.DataFrame, metric: str) -> dict[str, pd.DataFrame]:
     return frames
 
 
-def log_sets(table: pd.DataFrame, task: str) -> pd.DataFrame:
+def log_hyperparameters(table: pd.DataFrame, task: str) -> pd.DataFrame:
     """Mean and spread of log10 of the hyperparameters over the sets of each model.
 
     Returns:
@@ -84,7 +84,7 @@ def log_sets(table: pd.DataFrame, task: str) -> pd.DataFrame:
 
 
 def moment(summary: pd.DataFrame, which: str) -> pd.DataFrame:
-    """The means, or the standard deviations, of `log_sets`: one column a parameter."""
+    """The means, or the standard deviations, of `log_hyperparameters`: one column a parameter."""
     return pd.DataFrame(summary.xs(which, axis=1, level=1))
 
 

@@ -1,4 +1,4 @@
-"""Figures as plain data for the page's script: numbers rounded to what can be read, colours and symbols by name."""
+"""Figures as plain data for the page's script: numbers rounded to what can be read, colors and symbols by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DIGITS = 5
-GREY = "#777777"
+GRAY = "#777777"
 LOG = "Log10 "
 # In place of numbers beside the lines.
 RUNS_OF_A_POINT = "How many runs a point is the mean of differs: the pointer and the values at the slider tell."
@@ -63,8 +63,8 @@ def _number(value: float) -> float | int | None:
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
 
 
-def _series(words: str, colour: str, linestyle: str, marker: str) -> dict[str, Any]:
-    looks = {"label": words, "light": colour.lower(), "dark": on_dark(colour)}
+def _series(words: str, color: str, linestyle: str, marker: str) -> dict[str, Any]:
+    looks = {"label": words, "light": color.lower(), "dark": on_dark(color)}
     return looks | {"dash": DASHES.get(linestyle, ""), "symbol": SYMBOLS.get(marker, "circle")}
 
 
@@ -105,7 +105,7 @@ def _drawn(drawing: Drawing) -> dict[str, Any]:
         axes = drawing().axes
     series: dict[str, dict[str, Any]] = {}
     panels = [_axes(each, series) for each in axes]
-    for left, right in zip(panels[::2], panels[1::2], strict=True):  # two columns, of which the left one is labelled
+    for left, right in zip(panels[::2], panels[1::2], strict=True):  # two columns, of which the left one is labeled
         right["title"] = right["title"] or left["title"]
         right["y"] = right["y"] or left["y"]
     # A heading of a column stands above its first panel alone; one below the other, panels must say it themselves.
@@ -119,23 +119,23 @@ def _axes(axes: Axes, series: dict[str, dict[str, Any]]) -> dict[str, Any]:
     bands: dict[str, list[np.ndarray]] = {}
     for each in axes.collections:
         if isinstance(each, PolyCollection):
-            colour = to_hex(np.asarray(each.get_facecolor())[0])
-            bands.setdefault(colour, []).append(np.asarray(each.get_paths()[0].vertices))
+            color = to_hex(np.asarray(each.get_facecolor())[0])
+            bands.setdefault(color, []).append(np.asarray(each.get_paths()[0].vertices))
     lines = []
     for line in axes.lines:
         x, y = (np.asarray(part, dtype=float).reshape(-1) for part in (line.get_xdata(), line.get_ydata()))
-        colour, style = to_hex(line.get_color()), str(line.get_linestyle())
+        color, style = to_hex(line.get_color()), str(line.get_linestyle())
         dots = style.lower() == "none"
         words = str(line.get_label())
         # What matplotlib names itself begins with an underscore.
         named = not words.startswith("_")
         name = words if named else f"{'dots' if dots else style}{line.get_marker()}"
-        looks = _series(words if named else "", GREY if named else colour, style, str(line.get_marker()))
+        looks = _series(words if named else "", GRAY if named else color, style, str(line.get_marker()))
         series.setdefault(name, looks | {"dots": dots, "plain": True})
         found: dict[str, Any] = {"s": name, "x": numbers(np.round(x, 4)), "y": numbers(y)}
-        found["c"] = [colour, on_dark(colour)]
-        if not dots and bands.get(colour):
-            top = _upper(bands[colour].pop(0), len(x))
+        found["c"] = [color, on_dark(color)]
+        if not dots and bands.get(color):
+            top = _upper(bands[color].pop(0), len(x))
             found |= {"base": 0} if np.allclose(top, y) else {"b": numbers(top - y)}
         lines.append(found)
     ylabel = " ".join(axes.get_ylabel().split())

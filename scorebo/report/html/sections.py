@@ -123,7 +123,7 @@ def timings_section(rows: pd.DataFrame) -> str:
 def _processor_seconds(rows: pd.DataFrame) -> pd.DataFrame:
     """Processor seconds of every row by phase; wall seconds where a record has no others."""
     cpu = rows[phase_columns("cpu_seconds")]
-    return cpu.fillna(rows[phase_columns("seconds")].set_axis(cpu.columns, axis=1))
+    return cpu.fillna(rows[phase_columns("wall_seconds")].set_axis(cpu.columns, axis=1))
 
 
 def _wall_note(rows: pd.DataFrame) -> str:

@@ -160,7 +160,7 @@ def _page(
 
 def _subtitle(evidence: Evidence) -> str:
     if not evidence.query.explicit:
-        return "Self-correcting Bayesian optimisation, reproduced: where it stands."
+        return "Self-correcting Bayesian optimization, reproduced: where it stands."
     return f"Runs of experiment {evidence.query.experiment}." if evidence.query.experiment else "Selected runs."
 
 
@@ -186,7 +186,7 @@ def _provenance(evidence: Evidence, there: Mapping[str, Path], origin: Mapping[s
         ("Versions", escape(packages)),
         ("Results", ", ".join(f"<code>{escape(str(root.resolve()))}</code>" for root in evidence.query.folders)),
         ("Runs", f"{len(origin['runs'])}, digest of their numbers <code>{digest[:16]}</code>"),
-        ("Plotting library", "Observable Plot 0.6.17 on D3 7.9.0, both under the ISC licence, inside this file"),
+        ("Plotting library", "Observable Plot 0.6.17 on D3 7.9.0, both under the ISC license, inside this file"),
     ]
     sessions = Counter(_session(there[run]) for run in origin["runs"] if run in there)
     return sections.provenance_section(facts, dict(sessions.most_common()))

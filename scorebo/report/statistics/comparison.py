@@ -12,7 +12,7 @@ import pandas as pd
 
 from scorebo.errors import InputError, check_choice
 from scorebo.report.statistics import intervals
-from scorebo.report.statistics.final_values import METRICS, Outcomes, outcomes
+from scorebo.report.statistics.final_values import METRICS, TaskFinals, finals_by_task
 from scorebo.report.statistics.intervals import Estimate
 from scorebo.report.statistics.power import seeds_needed
 from scorebo.report.statistics.ranks import RankTest, rank_test
@@ -67,7 +67,7 @@ class Comparison:
 
 def compare(table: pd.DataFrame, metric: str, baseline: str | None = None) -> Comparison:
     """Compare the methods of a table by a metric; against one of them, or each with each."""
-    found = outcomes(table, metric)
+    found = finals_by_task(table, metric)
     methods = method_order({str(method) for task in found for method in task.final.columns})
     if len(methods) < 2:
         raise InputError(f"There is nothing to compare: the runs are all of {', '.join(methods)}.")
@@ -95,7 +95,7 @@ def paired_differences(frame: pd.DataFrame, method: str, baseline: str) -> np.nd
 
 
 def _compare(
-    task: str | None, found: Sequence[Outcomes], couples: Sequence[tuple[str, str]], averaged: bool
+    task: str | None, found: Sequence[TaskFinals], couples: Sequence[tuple[str, str]], averaged: bool
 ) -> list[Pair]:
     sides = []
     for kind in ("final", "area"):
@@ -129,7 +129,7 @@ def _pooled(groups: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(scaled) if scaled else np.empty(0)
 
 
-def _ranks(found: Sequence[Outcomes], methods: list[str]) -> RankTest:
+def _ranks(found: Sequence[TaskFinals], methods: list[str]) -> RankTest:
     """Ranks of the final values among all methods, over the seeds that every method has."""
     blocks = [task.final.reindex(columns=methods).dropna().to_numpy() for task in found]
     values = np.concatenate(blocks)

@@ -22,7 +22,7 @@ class Metric:
         words: what it is called.
         experiment: whose runs are compared unless another is named.
         common_unit: whether differences on two tasks can be averaged.
-        task_decides: whether larger is better on a task that is maximised (its best observation).
+        task_decides: whether larger is better on a task that is maximized (its best observation).
     """
 
     column: str
@@ -44,7 +44,7 @@ METRICS = {
 
 
 @dataclass(frozen=True)
-class Outcomes:
+class TaskFinals:
     """One task's runs.
 
     Args:
@@ -63,8 +63,8 @@ class Outcomes:
     notes: tuple[str, ...]
 
 
-def outcomes(table: pd.DataFrame, metric: str) -> list[Outcomes]:
-    """The outcome of every run by task; smaller is better, so that what is maximised changes its sign."""
+def finals_by_task(table: pd.DataFrame, metric: str) -> list[TaskFinals]:
+    """The outcome of every run by task; smaller is better, so that what is maximized changes its sign."""
     chosen = METRICS[check_choice("metric", metric, METRICS)]
     rows = measured_rows(table, [chosen.column])
     require_values(rows, chosen.column)
@@ -92,20 +92,20 @@ def horizon_of(rows: pd.DataFrame) -> int:
     return int(ends[len(ends) // 2])
 
 
-def _task(task: str, rows: pd.DataFrame, metric: Metric) -> Outcomes:
+def _task(task: str, rows: pd.DataFrame, metric: Metric) -> TaskFinals:
     horizon = horizon_of(rows)
     wide = rows.pivot(index="num_observations", columns=["seed", "method"], values=metric.column).sort_index()
-    if metric.task_decides and _is_maximised(wide):
+    if metric.task_decides and _is_maximized(wide):
         wide = -wide
     wide = wide[wide.index <= horizon].where(np.isfinite(wide))
     at = wide.index.to_numpy(float)
     final = wide.iloc[-1].unstack("method")
     # A value missing on the way leaves the area unknown: two areas must be of the same points to be compared.
     area = wide.iloc[0] if len(at) == 1 else wide.apply(lambda curve: np.trapezoid(curve, at) / (at[-1] - at[0]))
-    return Outcomes(task, horizon, final, area.unstack("method"), tuple(_missing(task, final, horizon)))
+    return TaskFinals(task, horizon, final, area.unstack("method"), tuple(_missing(task, final, horizon)))
 
 
-def _is_maximised(wide: pd.DataFrame) -> bool:
+def _is_maximized(wide: pd.DataFrame) -> bool:
     """Whether the best observation of any run ever rises: a run's best can only move in the task's direction."""
     return bool((wide.diff() > 0).any(axis=None))
 

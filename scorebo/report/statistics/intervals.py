@@ -50,13 +50,13 @@ def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def interquartile_mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of the middle half (the quarter at each end rounded down), and its standard error by winsorising."""
+    """Mean of the middle half (the quarter at each end rounded down), and its standard error by winsorizing."""
     count = values.shape[-1]
     cut = count // 4
     ordered = np.sort(values, -1)
-    winsorised = np.clip(ordered, ordered[..., cut, None], ordered[..., count - 1 - cut, None])
+    winsorized = np.clip(ordered, ordered[..., cut, None], ordered[..., count - 1 - cut, None])
     kept = count - 2 * cut
-    error = np.sqrt(winsorised.var(-1, ddof=1) * (count - 1) / (kept * (kept - 1)))
+    error = np.sqrt(winsorized.var(-1, ddof=1) * (count - 1) / (kept * (kept - 1)))
     return ordered[..., cut : count - cut].mean(-1), error
 
 
@@ -77,9 +77,9 @@ def proportion(successes: float, count: int) -> Estimate:
     if not count:
         return Estimate(math.nan)
     share, z = successes / count, float(stats.norm.isf(LEVEL / 2))
-    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
+    center = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
-    return Estimate(share, max(0.0, centre - half), min(1.0, centre + half))
+    return Estimate(share, max(0.0, center - half), min(1.0, center + half))
 
 
 def _interval(groups: Sequence[np.ndarray], moments: Moments, few: int, freedom: Callable[[int], int]) -> Estimate:
@@ -104,7 +104,7 @@ def _interval(groups: Sequence[np.ndarray], moments: Moments, few: int, freedom:
     if min(map(len, groups)) < few:
         low, high = _student(errors, [freedom(len(group)) for group in groups])
     else:
-        low, high = _studentised(groups, moments, value, scale)
+        low, high = _studentized(groups, moments, value, scale)
     return Estimate(value, value + low * error, value + high * error)
 
 
@@ -115,7 +115,7 @@ def _moments(group: np.ndarray, moments: Moments) -> tuple[float, float]:
     return float(estimate), float(error)
 
 
-def _studentised(groups: list[np.ndarray], moments: Moments, value: float, scale: float) -> tuple[float, float]:
+def _studentized(groups: list[np.ndarray], moments: Moments, value: float, scale: float) -> tuple[float, float]:
     """Quantiles of (value − estimate)/error over resamples."""
     rng = generator("bootstrap", *(len(group) for group in groups))
     total, variance = np.zeros(RESAMPLES), np.zeros(RESAMPLES)

@@ -1,6 +1,6 @@
 """How many seeds it takes to tell two methods apart, from the paired differences there are.
 
-The planned test is the paired t test at 95 %: with n seeds and a standardised difference δ its statistic follows a
+The planned test is the paired t test at 95 %: with n seeds and a standardized difference δ its statistic follows a
 noncentral t distribution with n − 1 degrees of freedom and noncentrality δ√n.
 """
 
@@ -16,7 +16,7 @@ MOST = 10_000  # more seeds than this are never run: the methods count as equal
 
 
 def power(effect: float, seeds: int, level: float = LEVEL) -> float:
-    """Probability that the two-sided paired t test with `seeds` pairs sees a standardised difference `effect`."""
+    """Probability that the two-sided paired t test with `seeds` pairs sees a standardized difference `effect`."""
     from scipy import stats
 
     if seeds < 2:

@@ -69,8 +69,8 @@ def learning(levels, tasks=AL_TASKS, steps=None, column="negative_mll"):
     return pd.DataFrame(runs)
 
 
-def optimising(levels, tasks=BO_TASKS, early=None, column="regret", models=("bo_lognormal",)):
-    """Optimisation runs that start at one level and end at another; `levels` may differ by task or model."""
+def optimizing(levels, tasks=BO_TASKS, early=None, column="regret", models=("bo_lognormal",)):
+    """Optimization runs that start at one level and end at another; `levels` may differ by task or model."""
     rng = np.random.default_rng(1)
     runs = []
     for task, model, seed, method in itertools.product(tasks, models, SEEDS, levels):
@@ -81,7 +81,7 @@ def optimising(levels, tasks=BO_TASKS, early=None, column="regret", models=("bo_
         if column == "regret":
             values = {"inference_regret": 10**curve, "simple_regret": 10**curve}
         else:
-            values = {"best_observed": np.maximum.accumulate(-curve)}  # maximised
+            values = {"best_observed": np.maximum.accumulate(-curve)}  # maximized
         runs += rows(task, model, method, seed, **values)
     return pd.DataFrame(runs)
 
@@ -97,7 +97,7 @@ def hyper(task, curves, sets=4, parameters=("lengthscale_1", "outputscale", "noi
                     own = wide[method] if isinstance(wide, dict) else wide
                     values = {p: 10 ** (curve(p, n) + rng.normal(0, own)) for p in parameters}
                     rows.append({"benchmark": task, "model": "m", "acquisition": method, "seed": seed,
-                                 "num_observations": n, "set": k + 1, **values})  # fmt: skip
+                                 "num_observations": n, "sample": k + 1, **values})  # fmt: skip
     return pd.DataFrame(rows)
 
 
@@ -115,7 +115,7 @@ def test_all_claims_of_the_paper_are_there():
 ON_SIX_TASKS = {
     "P2": ("al_mll", partial(learning, {method: place for place, method in enumerate(AL)}), AL_TASKS),
     "P4": ("al_rmse", partial(learning, {method: -place for place, method in enumerate(AL)}, column="rmse"), AL_TASKS),
-    "P5": ("bo_regret", partial(optimising, dict.fromkeys(BO, 0.0) | {"scorebo_hr": -1.0}), BO_TASKS),
+    "P5": ("bo_regret", partial(optimizing, dict.fromkeys(BO, 0.0) | {"scorebo_hr": -1.0}), BO_TASKS),
 }
 
 
@@ -138,7 +138,7 @@ def test_a_task_without_runs_of_a_method_is_named():
 def test_p1():
     def table(true, lognormal, botorch):
         levels = {"nei": {"true": true, "bo_lognormal": lognormal, "botorch": botorch}}
-        return Made({"priors": optimising(levels, ["gp8"], models=("true", "bo_lognormal", "botorch"))})
+        return Made({"priors": optimizing(levels, ["gp8"], models=("true", "bo_lognormal", "botorch"))})
 
     assert verdict("P1", table(-2.0, -1.0, -0.5)) == "supported"
     assert verdict("P1", table(-1.0, -2.0, -0.5)) == "contradicted"
@@ -171,20 +171,20 @@ def test_p5():
         "scorebo_hr": dict.fromkeys(BO_TASKS[:4], -1.0) | dict.fromkeys(BO_TASKS[4:], 0.3)
     }
     slow = {"scorebo_hr": 2.0}
-    assert verdict("P5", Made({"bo_regret": optimising(levels, early=slow)})) == "supported"
-    assert verdict("P5", Made({"bo_regret": optimising(levels, early={"scorebo_hr": -2.0})})) == "contradicted"
+    assert verdict("P5", Made({"bo_regret": optimizing(levels, early=slow)})) == "supported"
+    assert verdict("P5", Made({"bo_regret": optimizing(levels, early={"scorebo_hr": -2.0})})) == "contradicted"
     without_pes = {name: level for name, level in levels.items() if name != "pes"}
-    assert verdict("P5", Made({"bo_regret": optimising(without_pes, early=slow)})) == "supported"
+    assert verdict("P5", Made({"bo_regret": optimizing(without_pes, early=slow)})) == "supported"
     # Best among some of the methods is not best.
     for fewer in (["scorebo_hr"], ["scorebo_hr", "nei"], ["jes", "mes", "nei", "nei_map"]):
         some = {method: levels[method] for method in fewer}
-        found = judge(CLAIMS["P5"], Made({"bo_regret": optimising(some, early=slow)}))
+        found = judge(CLAIMS["P5"], Made({"bo_regret": optimizing(some, early=slow)}))
         assert (found.verdict, found.note[:10]) == ("not run", "no runs of")
 
 
 def test_p6():
     levels = dict.fromkeys(BO, 0.5) | {"scorebo_hr": 0.0, "nei": -1.0}
-    runs = {"bo_regret": optimising(levels, ["rosenbrock4", "branin"])}
+    runs = {"bo_regret": optimizing(levels, ["rosenbrock4", "branin"])}
 
     def grown(speed, branin=0.1):
         methods = ("scorebo_hr", "nei", "sal_hr", "sobol")
@@ -197,10 +197,10 @@ def test_p6():
     assert verdict("P6", Made(runs, grown(-0.5))) == "contradicted"
     assert verdict("P6", Made(runs, grown(0.5, branin=1.0))) == "contradicted"
     assert verdict("P6", Made(runs, grown(0.5, branin=-0.1))) == "contradicted"
-    best = optimising(levels | {"scorebo_hr": -2.0}, ["rosenbrock4", "branin"])
+    best = optimizing(levels | {"scorebo_hr": -2.0}, ["rosenbrock4", "branin"])
     assert verdict("P6", Made({"bo_regret": best}, grown(0.5))) == "contradicted"
     for methods in (["scorebo_hr"], ["jes", "nei"]):
-        some = optimising(dict.fromkeys(methods, 0.0), ["rosenbrock4", "branin"])
+        some = optimizing(dict.fromkeys(methods, 0.0), ["rosenbrock4", "branin"])
         assert verdict("P6", Made({"bo_regret": some}, grown(0.5))) == "not run"
     for methods in (["nei"], ["scorebo_hr", "nei"]):  # "whatever the acquisition" needs all kinds
         some = hyper("rosenbrock4", dict.fromkeys(methods, lambda p, n: n))
@@ -210,13 +210,13 @@ def test_p6():
 def test_p7():
     def table(lognormal, botorch):
         levels = {"nei": 0.0, "scorebo_hr": {"bo_lognormal": lognormal, "botorch": botorch}}
-        return Made({"gp8_regret": optimising(levels, ["gp8"], models=("bo_lognormal", "botorch"))})
+        return Made({"gp8_regret": optimizing(levels, ["gp8"], models=("bo_lognormal", "botorch"))})
 
     assert verdict("P7", table(-1.0, -1.0)) == "supported"
     assert verdict("P7", table(-1.0, 1.0)) == "contradicted"
     # A method with runs under one of the models only: the other's are named as missing.
-    half = optimising({"nei": 0.0}, ["gp8"], models=("bo_lognormal", "botorch"))
-    half = pd.concat([half, optimising({"scorebo_hr": -1.0}, ["gp8"])], ignore_index=True)
+    half = optimizing({"nei": 0.0}, ["gp8"], models=("bo_lognormal", "botorch"))
+    half = pd.concat([half, optimizing({"scorebo_hr": -1.0}, ["gp8"])], ignore_index=True)
     assert judge(CLAIMS["P7"], Made({"gp8_regret": half})).note == "no runs of scorebo_hr@botorch on gp8"
 
 
@@ -256,22 +256,22 @@ def test_p9_and_p14():
 
     curves = {"scorebo_hr": found, "nei": lost, "bald": slowly}
     tables = {"saas_hyperparameters": hyper("ackley4_25", curves, parameters=parameters)}
-    assert verdict("P9", Made({"saas_final": optimising(levels, tasks, column="best")}, tables)) == "supported"
+    assert verdict("P9", Made({"saas_final": optimizing(levels, tasks, column="best")}, tables)) == "supported"
     swapped = {"saas_hyperparameters": hyper("ackley4_25", curves | {"scorebo_hr": lost, "nei": found},
                                              parameters=parameters)}  # fmt: skip
-    assert verdict("P9", Made({"saas_final": optimising(levels, tasks, column="best")}, swapped)) == "contradicted"
+    assert verdict("P9", Made({"saas_final": optimizing(levels, tasks, column="best")}, swapped)) == "contradicted"
     both = {"saas_hyperparameters": hyper("ackley4_25", curves | {"nei": found}, parameters=parameters)}
-    assert verdict("P9", Made({"saas_final": optimising(levels, tasks, column="best")}, both)) == "contradicted"
+    assert verdict("P9", Made({"saas_final": optimizing(levels, tasks, column="best")}, both)) == "contradicted"
 
     def elsewhere(p, n):
         return 0.5 if int(p[-1]) <= 4 else 2.0
 
     apart = {"saas_hyperparameters": hyper("ackley4_25", curves | {"scorebo_hr": elsewhere}, parameters=parameters)}
-    assert verdict("P9", Made({"saas_final": optimising(levels, tasks, column="best")}, apart)) == "contradicted"
-    some = judge(CLAIMS["P9"], Made({"saas_final": optimising(levels, tasks[:2], column="best")}, tables))
+    assert verdict("P9", Made({"saas_final": optimizing(levels, tasks, column="best")}, apart)) == "contradicted"
+    some = judge(CLAIMS["P9"], Made({"saas_final": optimizing(levels, tasks[:2], column="best")}, tables))
     assert (some.verdict, some.note, some.seeds) == ("undecided", "no runs on lasso_dna, svm_ct", len(SEEDS))
     others = {"saas_hyperparameters": hyper("ackley4_25", {"nei": lost, "bald": slowly}, parameters=parameters)}
-    assert verdict("P9", Made({"saas_final": optimising(levels, tasks, column="best")}, others)) == "not run"
+    assert verdict("P9", Made({"saas_final": optimizing(levels, tasks, column="best")}, others)) == "not run"
 
     noise = [f"{task}_25_{level}" for task in ("ackley4", "hartmann6") for level in ("noise0", "low", "high")]
 
@@ -315,7 +315,7 @@ def test_p10():
     for tasks, note in ((["addgp6", "addgp10"], "cosmology"), (["addgp6"], "addgp10, cosmology")):
         some = judge(CLAIMS["P10"], evidence(found, tasks))
         assert (some.verdict, some.note) == ("undecided", f"no runs on {note}")
-    bare = Made({"addgp": optimising({"scorebo_hr": 0.0, "nei": 0.0}, ["addgp6"], column="best")})
+    bare = Made({"addgp": optimizing({"scorebo_hr": 0.0, "nei": 0.0}, ["addgp6"], column="best")})
     assert verdict("P10", bare) == "not run"
 
 
@@ -327,24 +327,24 @@ def test_p11_and_p18():
         "mes": 0.3,
         "nei": 0.5,
     }
-    many = optimising(levels, tasks, column="best")
+    many = optimizing(levels, tasks, column="best")
     assert verdict("P11", Made({"pd1": many})) == "supported"
     last = levels | {"scorebo_hr": {"pd1_wmt": -1.0, "pd1_lm1b": -1.0, "pd1_cifar100": 0.8}}
-    assert verdict("P11", Made({"pd1": optimising(last, tasks, column="best")})) == "contradicted"
-    few = optimising({"scorebo_hr": 0.5, "nei": 0.5}, tasks, column="best")
-    assert verdict("P18", Made({"pd1": many, "pd1_few_sets": few})) == "supported"
+    assert verdict("P11", Made({"pd1": optimizing(last, tasks, column="best")})) == "contradicted"
+    few = optimizing({"scorebo_hr": 0.5, "nei": 0.5}, tasks, column="best")
+    assert verdict("P18", Made({"pd1": many, "pd1_few_samples": few})) == "supported"
     some = few[few["benchmark"] != "pd1_wmt"]
-    assert verdict("P18", Made({"pd1": many, "pd1_few_sets": some})) == "undecided"
+    assert verdict("P18", Made({"pd1": many, "pd1_few_samples": some})) == "undecided"
     # Without a gain there is none to lose, even where fewer sets are worse still.
-    bad, worse = (optimising({"scorebo_hr": level, "nei": 0.5}, tasks, column="best") for level in (1.0, 2.0))
-    assert verdict("P18", Made({"pd1": bad, "pd1_few_sets": worse})) == "contradicted"
+    bad, worse = (optimizing({"scorebo_hr": level, "nei": 0.5}, tasks, column="best") for level in (1.0, 2.0))
+    assert verdict("P18", Made({"pd1": bad, "pd1_few_samples": worse})) == "contradicted"
     # The gain is halved, whatever the spread of the runs of either number of sets.
     halved = [_gain(1.0, 2.0, tasks), _gain(0.5, 0.5, tasks)]
-    assert verdict("P18", Made(dict(zip(("pd1", "pd1_few_sets"), halved, strict=True)))) == "supported"
+    assert verdict("P18", Made(dict(zip(("pd1", "pd1_few_samples"), halved, strict=True)))) == "supported"
     for method in ("scorebo_hr", "nei"):
-        alone = optimising({method: 0.5}, tasks, column="best")
-        assert verdict("P18", Made({"pd1": many, "pd1_few_sets": alone})) == "not run"
-        assert verdict("P18", Made({"pd1": alone, "pd1_few_sets": few})) == "not run"
+        alone = optimizing({method: 0.5}, tasks, column="best")
+        assert verdict("P18", Made({"pd1": many, "pd1_few_samples": alone})) == "not run"
+        assert verdict("P18", Made({"pd1": alone, "pd1_few_samples": few})) == "not run"
 
 
 def _gain(gain, spread, tasks):
@@ -362,15 +362,15 @@ def test_p12_and_p13():
     better = dict.fromkeys(BO_TASKS[:5], -0.06) | {BO_TASKS[5]: 0.06}
     runs = {
         "sal_mc": learning(equal),
-        "scorebo_mc": optimising({"scorebo_hr": better, "scorebo_hr_mc": 0.0}),
-        "distances_ws": optimising({"scorebo_hr_mc": dict.fromkeys(BO_TASKS, -1.0), "scorebo_ws_mc": 0.0}),
-        "distances_kl": optimising({"scorebo_hr": better, "scorebo_kl": 0.0}),
+        "scorebo_mc": optimizing({"scorebo_hr": better, "scorebo_hr_mc": 0.0}),
+        "distances_ws": optimizing({"scorebo_hr_mc": dict.fromkeys(BO_TASKS, -1.0), "scorebo_ws_mc": 0.0}),
+        "distances_kl": optimizing({"scorebo_hr": better, "scorebo_kl": 0.0}),
     }
     assert verdict("P12", Made(runs)) == "supported"
     assert verdict("P13", Made(runs)) == "supported"
     assert verdict("P12", Made(runs | {"sal_mc": learning({"sal_ws": 0.0, "sal_ws_mc": 2.0})})) == "contradicted"
     assert verdict("P12", Made(runs | {"sal_mc": learning(equal, ["higdon"])})) == "undecided"
-    assert verdict("P13", Made(runs | {"distances_ws": optimising({"scorebo_hr_mc": 1.0, "scorebo_ws_mc": 0.0})})) == (
+    assert verdict("P13", Made(runs | {"distances_ws": optimizing({"scorebo_hr_mc": 1.0, "scorebo_ws_mc": 0.0})})) == (
         "contradicted"
     )
 
@@ -448,8 +448,8 @@ def test_moment_matching_never_over_estimates_wasserstein_but_does_against_avera
         assert (near <= 1.01 * exact + 1e-3).all()
         mean = model.marginals(grid(), observation_noise=True)[0].detach().numpy()
         spread = np.sqrt(variance)
-        centre, average = mean.mean(axis=1, keepdims=True), spread.mean(axis=1, keepdims=True)
-        averaged = np.hypot(mean - centre, spread - average)  # normals: their quantiles' mean is a normal's
+        center, average = mean.mean(axis=1, keepdims=True), spread.mean(axis=1, keepdims=True)
+        averaged = np.hypot(mean - center, spread - average)  # normals: their quantiles' mean is a normal's
         assert (near >= averaged)[spread < average].all()
         total = np.sqrt(variance.mean(axis=1, keepdims=True) + mean.var(axis=1, keepdims=True))
         assert (near <= averaged)[spread > total].all()

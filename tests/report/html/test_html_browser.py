@@ -94,12 +94,12 @@ def first_curve(article):
 
 
 def last_stroke(article):
-    """The color of the first panel's last curve, SCoreBO's, which is too dark for a dark page; none while it is drawn."""
+    """The color of the first panel's last curve, SCoreBO's, which is too dark for a dark page."""
     return curves(article, "curves.length ? getComputedStyle(curves.at(-1)).stroke : null")
 
 
 def background(page, article):
-    """The colour on which the values at the pointer are written: the library's own white is unreadable in the dark."""
+    """The color on which the values at the pointer are written: the library's own white is unreadable in the dark."""
     return page.execute_script(
         "const probe = document.createElementNS('http://www.w3.org/2000/svg', 'rect');"
         "probe.style.fill = 'var(--plot-background)';"
@@ -265,8 +265,8 @@ def test_all_runs_are_listed_on_demand(page, results):
     assert rows == len(list(results.rglob("finished.json")))
 
 
-def colours(page):
-    """The number of different colours in what the window shows, roughly."""
+def colors(page):
+    """The number of different colors in what the window shows, roughly."""
     image = Image.open(io.BytesIO(page.get_screenshot_as_png())).convert("RGB").resize((200, 150))
     return image, len(image.getcolors(maxcolors=200 * 150))
 
@@ -274,13 +274,13 @@ def colours(page):
 def test_light_dark_and_narrow(page, tmp_path):
     article = show(page, "bo-regret")
     stroke = last_stroke(article)
-    light, count = colours(page)
+    light, count = colors(page)
     assert count > 50
     assert light.getpixel((199, 149))[0] > 200
     page.save_screenshot(tmp_path / "light.png")
     media(page, "dark")
     WebDriverWait(page, 10).until(lambda _: last_stroke(article) not in (None, stroke))
-    dark, count = colours(page)
+    dark, count = colors(page)
     assert count > 50
     assert dark.getpixel((195, 149))[0] < 60
     page.save_screenshot(tmp_path / "dark.png")

@@ -13,7 +13,7 @@ import pytest
 from scorebo.cli import main
 from scorebo.config.sweep import sweep_configs
 from scorebo.errors import InputError
-from scorebo.launch import outcomes
+from scorebo.launch import run_notes
 from scorebo.launch.sweep import Sweep
 from scorebo.report import FIGURES, provenance
 from scorebo.report.evidence import Evidence
@@ -159,11 +159,11 @@ def test_methods_of_a_figure_have_symbols_of_their_own():
     assert all(style.marker in SYMBOLS for style in METHODS.values())
 
 
-def test_colours_stand_out_from_a_dark_page():
+def test_colors_stand_out_from_a_dark_page():
     page = [int(DARK_PAGE[k : k + 2], 16) for k in (1, 3, 5)]
     for style in METHODS.values():
-        colour = on_dark(style.color)
-        assert contrast([int(colour[k : k + 2], 16) for k in (1, 3, 5)], page) >= CONTRAST
+        color = on_dark(style.color)
+        assert contrast([int(color[k : k + 2], 16) for k in (1, 3, 5)], page) >= CONTRAST
     assert on_dark("#56b4e9") == "#56b4e9"
 
 
@@ -217,8 +217,8 @@ def test_healthy_runs_alone(results, tmp_path, monkeypatch):
         Evidence(Query(results, healthy_only=True))
 
 
-def test_whence_reads_the_report(report, results, tmp_path, monkeypatch, capsys):
-    assert main(["whence", str(report)]) == 0
+def test_provenance_reads_the_report(report, results, tmp_path, monkeypatch, capsys):
+    assert main(["provenance", str(report)]) == 0
     text = capsys.readouterr().out
     assert f"command    scorebo report --results {results} --scale smoke --out {report}" in text
     count = Evidence(Query(results, "smoke")).table["run_id"].nunique()
@@ -263,7 +263,7 @@ def test_runs_that_failed_or_were_lost_are_grouped(results, tmp_path):
     for run in sweep.runs:
         if (run.benchmark, run.acquisition) == ("higdon", "bqbc"):
             reason = f"the evaluation at [0.{run.seed}] returned nan" if run.seed < 3 else "out of memory"
-            outcomes.note(sweep, run, outcomes.FAILED, reason=reason)
+            run_notes.note(sweep, run, run_notes.FAILED, reason=reason)
     found = failures_of(results, tmp_path)
     assert list(found) == ["Runs that failed, were lost or were cancelled"], "and nowhere that nothing failed"
     (lost,) = {row[4] for row in found["Runs that failed, were lost or were cancelled"] if row[3] == "lost"}

@@ -7,7 +7,7 @@ import pytest
 from scorebo.cli import main
 from scorebo.config.sweep import sweep_configs
 from scorebo.errors import InputError
-from scorebo.report.statistics import compare, outcomes
+from scorebo.report.statistics import compare, finals_by_task
 from scorebo.report.statistics.text import as_plain, format_comparison
 from tests.report.report_tables import bo_run, bo_suite, join, run
 from tests.store.store_samples import make_run
@@ -39,7 +39,7 @@ def test_pairs_tell_apart_what_the_spread_of_seeds_would_hide():
 
 def test_area_is_the_mean_level_along_the_run():
     table = join(*(bo_run("branin", m, s, [10.0, 1.0, 0.1]) for m in ("nei", "jes") for s in (1, 2)))
-    (task,) = outcomes(table, "inference_regret")
+    (task,) = finals_by_task(table, "inference_regret")
     assert task.horizon == 4
     assert (task.final.to_numpy() == -1.0).all()
     np.testing.assert_allclose(task.area.to_numpy(), 0.0, atol=1e-15)  # trapezoid of 1, 0, -1
@@ -61,7 +61,7 @@ def test_only_pairs_with_both_count_and_what_is_missing_is_said():
 def test_the_horizon_of_a_half_finished_sweep():
     lengths = [2, 2, 4, 4, 4, 5]
     table = join(*(bo_run("branin", "nei", s, [1.0] * n) for s, n in enumerate(lengths, 1)))
-    assert outcomes(table, "inference_regret")[0].horizon == 5
+    assert finals_by_task(table, "inference_regret")[0].horizon == 5
 
 
 def test_all_tasks_together():
@@ -93,7 +93,7 @@ def test_one_acquisition_under_several_models():
     assert "NEI (botorch)" in format_comparison(found)
 
 
-def test_the_best_observation_of_a_task_that_is_maximised():
+def test_the_best_observation_of_a_task_that_is_maximized():
     def table(sign):
         return join(
             *(

@@ -17,9 +17,9 @@ from scorebo.report.statistics.intervals import (
 
 def test_estimates_and_errors_are_those_of_scipy():
     values = np.random.default_rng(0).lognormal(size=(3, 13))
-    centre, error = interquartile_mean_and_error(values)
+    center, error = interquartile_mean_and_error(values)
     # rliable's interquartile mean is scipy's mean with a quarter trimmed at each end.
-    np.testing.assert_allclose(centre, stats.trim_mean(values, 0.25, axis=1), rtol=1e-13)
+    np.testing.assert_allclose(center, stats.trim_mean(values, 0.25, axis=1), rtol=1e-13)
     np.testing.assert_allclose(error, stats.mstats.trimmed_stde(values, (0.25, 0.25), axis=1), rtol=0.15)
     np.testing.assert_allclose(mean_and_error(values)[1], stats.sem(values, axis=1), rtol=1e-13)
 

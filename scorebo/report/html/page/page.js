@@ -20,7 +20,7 @@
   };
   const axisOf = (x) => Array.isArray(x) ? x : Array.from({ length: x.count }, (_, k) => x.from + k * x.by);
   const runsAt = (line, k) => Array.isArray(line.n) ? line.n[k] : line.n;
-  const colourOf = (figure, line) => line.c ? line.c[dark.matches ? 1 : 0] : figure.series[line.s][dark.matches ? "dark" : "light"];
+  const colorOf = (figure, line) => line.c ? line.c[dark.matches ? 1 : 0] : figure.series[line.s][dark.matches ? "dark" : "light"];
 
   // ---- tables ---------------------------------------------------------------------------------------------------
   const sortValue = (cell) => cell.dataset.value !== undefined ? Number(cell.dataset.value) : cell.textContent.trim();
@@ -118,8 +118,8 @@
   function drawPanel(figure, panel, state, width) {
     const logged = isLogged(panel, state);
     const logAxis = logged && !panel.power && positive(panel);
-    const lines = panel.lines.filter((line) => !state.hidden.has(line.s)).map((line) => ({ line, points: points(panel, line, state), colour: colourOf(figure, line) }));
-    const all = lines.flatMap(({ line, points: own, colour }) => own.map((point) => ({ ...point, line, colour })));
+    const lines = panel.lines.filter((line) => !state.hidden.has(line.s)).map((line) => ({ line, points: points(panel, line, state), color: colorOf(figure, line) }));
+    const all = lines.flatMap(({ line, points: own, color }) => own.map((point) => ({ ...point, line, color })));
     const finite = all.filter((point) => point.y !== null);
     let domain;
     if (logAxis) {
@@ -136,21 +136,21 @@
       Plot.gridY({ stroke: "var(--line)", strokeOpacity: 1 }),
       Plot.axisY({ ticks: 5, tickFormat: format, label: null, tickSize: 0, ...(logAxis ? { ticks: width < 320 ? 4 : 6 } : {}) }),
       Plot.axisX({ ticks: 5, tickFormat: (v) => (figure.drawn || Number.isInteger(v) ? shown(v) : ""), label: panel.x, labelAnchor: "center", labelArrow: "none", tickSize: 3 }),
-      ...lines.flatMap(({ line, points: own, colour }) => line.b || line.base !== undefined
-        ? [Plot.areaY(own, { x: "x", y1: (p) => p.low, y2: (p) => p.high, fill: colour, fillOpacity: 0.16, clip: true, ariaHidden: "true" })] : []),
+      ...lines.flatMap(({ line, points: own, color }) => line.b || line.base !== undefined
+        ? [Plot.areaY(own, { x: "x", y1: (p) => p.low, y2: (p) => p.high, fill: color, fillOpacity: 0.16, clip: true, ariaHidden: "true" })] : []),
       ...(panel.reference === undefined ? [] : [Plot.ruleY([panel.power && !logged ? 10 ** panel.reference : panel.reference],
         { stroke: "currentColor", strokeOpacity: 0.75, strokeDasharray: "5 4" })]),
       ...(at === null || state.share === 1 ? [] : [Plot.ruleX([at], { stroke: "var(--accent)", strokeOpacity: 0.8 })]),
-      ...lines.map(({ line, points: own, colour }) => figure.series[line.s].dots
-        ? Plot.dot(own, { x: "x", y: "y", fill: colour, r: 3.2, symbol: symbolOf(figure.series[line.s].symbol), ariaLabel: null })
-        : Plot.line(own, { x: "x", y: "y", stroke: colour, strokeWidth: 1.7, strokeDasharray: figure.series[line.s].dash || null, clip: true })),
-      ...lines.filter(({ line }) => figure.series[line.s].label && !line.c).map(({ line, points: own, colour }, number) => {
-        // About four marks a line, shifted from line to line, so that lines are told apart without colour.
+      ...lines.map(({ line, points: own, color }) => figure.series[line.s].dots
+        ? Plot.dot(own, { x: "x", y: "y", fill: color, r: 3.2, symbol: symbolOf(figure.series[line.s].symbol), ariaLabel: null })
+        : Plot.line(own, { x: "x", y: "y", stroke: color, strokeWidth: 1.7, strokeDasharray: figure.series[line.s].dash || null, clip: true })),
+      ...lines.filter(({ line }) => figure.series[line.s].label && !line.c).map(({ line, points: own, color }, number) => {
+        // About four marks a line, shifted from line to line, so that lines are told apart without color.
         const step = Math.max(1, Math.floor(own.length / 4)), first = Math.floor((step * (2 * number + 1)) / (2 * lines.length));
         return Plot.dot(own.filter((p, k) => p.y !== null && (own.length <= 12 || (k - first) % step === 0) && p.y >= domain[0] && p.y <= domain[1]),
-          { x: "x", y: "y", r: 3.4, symbol: symbolOf(figure.series[line.s].symbol), fill: colour, stroke: "var(--card)", strokeWidth: 0.7 });
+          { x: "x", y: "y", r: 3.4, symbol: symbolOf(figure.series[line.s].symbol), fill: color, stroke: "var(--card)", strokeWidth: 0.7 });
       }),
-      Plot.dot(finite, Plot.pointer({ x: "x", y: "y", r: 4.5, stroke: "colour", fill: "var(--card)", strokeWidth: 2, maxRadius: 60 })),
+      Plot.dot(finite, Plot.pointer({ x: "x", y: "y", r: 4.5, stroke: "color", fill: "var(--card)", strokeWidth: 2, maxRadius: 60 })),
       Plot.tip(finite, Plot.pointer({ lineWidth: 40, x: "x", y: (p) => Math.min(Math.max(p.y, domain[0]), domain[1]), maxRadius: 60, title: (p) => [
         figure.series[p.line.s].label || panel.title, `${panel.x}: ${shown(p.x)}`,
         `${labelOf(panel, state) || "Value"}: ${shown(p.y)}${spread(panel, p.line, p, state)}`,
@@ -260,10 +260,10 @@
     return { draw: () => { if (!state.drawn) { state.drawn = true; redraw(); } }, height: () => heightOf(widthOf(holders[0])), reserve, article };
   }
   function swatch(looks) {
-    const colour = looks[dark.matches ? "dark" : "light"];
+    const color = looks[dark.matches ? "dark" : "light"];
     const svg = d3.create("svg").attr("width", 26).attr("height", 12).attr("aria-hidden", "true");
-    svg.append("line").attr("x1", 0).attr("x2", 26).attr("y1", 6).attr("y2", 6).attr("stroke", colour).attr("stroke-width", 2).attr("stroke-dasharray", looks.dash || null);
-    if (!looks.plain) svg.append("path").attr("transform", "translate(13,6)").attr("d", d3.symbol(symbolOf(looks.symbol), 42)()).attr("fill", colour);
+    svg.append("line").attr("x1", 0).attr("x2", 26).attr("y1", 6).attr("y2", 6).attr("stroke", color).attr("stroke-width", 2).attr("stroke-dasharray", looks.dash || null);
+    if (!looks.plain) svg.append("path").attr("transform", "translate(13,6)").attr("d", d3.symbol(symbolOf(looks.symbol), 42)()).attr("fill", color);
     return svg.node();
   }
   // The slider moves a line over all panels; the table says what the curves are there.

@@ -46,4 +46,4 @@ def read_note(sweep: Sweep, run: SweepRun) -> dict[str, Any]:
 
 
 def _path(sweep: Sweep, run: SweepRun) -> str:
-    return f"{sweep.folder}/outcomes/{run.key}.json"
+    return f"{sweep.folder}/notes/{run.key}.json"
