@@ -101,6 +101,10 @@ class Benchmark(ABC):
         """
         return self
 
+    def describe(self) -> dict[str, Any]:
+        """What the first record of a run says of its task: `dim`, `maximize` and `optimal_value`."""
+        return {"dim": self.dim, "maximize": self.maximize, "optimal_value": self.optimal_value}
+
     def initial_design(self, seed: int) -> Tensor:
         """Scrambled Sobol points of this seed in the task's own units, `initial x D`."""
         return self._sobol_points(seed, self.initial)

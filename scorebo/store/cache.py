@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".cache"
 CHUNKS = 64
-VERSION = 1
+VERSION = 2
 # A cache of other columns than those collected today is of no use.
 _CONTENT = hashlib.sha256(
     json.dumps(

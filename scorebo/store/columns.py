@@ -20,7 +20,7 @@ PHASES = ("fit", "metrics", "acquisition", "evaluate")
 # Wall time and processor time, by phase; records of version 0.1 have the first alone.
 TIMINGS = ("wall_seconds", "cpu_seconds")
 # What is the same in all rows of a run and stands after what was measured.
-RUN = ("finished", "run_id", "run")
+RUN = ("maximize", "optimal_value", "finished", "run_id", "run")
 
 
 def phase_columns(timing: str) -> list[str]:
@@ -88,8 +88,9 @@ def tidy_table(
         # These stay nullable whether or not the table happens to hold an initial record.
         columns[name] = _series(joined[name], nullable=name in ("num_observations", "has_metrics"))
         joined = joined.drop_columns(name)
+    types = {"maximize": pa.bool_(), "optimal_value": pa.float64()}
     for name in RUN:
-        columns[name] = _series(pa.array([run[name] for run in runs]).take(pa.array(number)))
+        columns[name] = _series(pa.array([run[name] for run in runs], types.get(name)).take(pa.array(number)))
     return pd.DataFrame(columns, copy=False)
 
 
