@@ -39,6 +39,7 @@ from torch import Tensor
 from scorebo.benchmarks.checks import check_bounds, check_inputs, check_outputs
 from scorebo.errors import InputError, check_integer, check_number
 from scorebo.seeds import derive, generator
+from scorebo.store.schema import Task
 
 
 class Benchmark(ABC):
@@ -101,7 +102,7 @@ class Benchmark(ABC):
         """
         return self
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Task:
         """What the first record of a run says of its task: `dim`, `maximize` and `optimal_value`."""
         return {"dim": self.dim, "maximize": self.maximize, "optimal_value": self.optimal_value}
 

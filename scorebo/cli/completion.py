@@ -158,7 +158,7 @@ def _values(what: str, config_dir: Path | None) -> Iterable[str]:
 
         return FIGURES
     if what == "metric":
-        from scorebo.report.statistics import METRICS
+        from scorebo.store.schema import METRICS
 
         return METRICS
     if what == "names":

@@ -191,8 +191,9 @@ def _health(options: argparse.Namespace) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    from scorebo.report.statistics import METRICS, compare
+    from scorebo.report.statistics import compare
     from scorebo.report.statistics.text import as_plain, format_comparison
+    from scorebo.store.schema import METRICS
 
     metric = METRICS[check_choice("metric", options.metric, METRICS)]
     chosen = evidence_of(query_of(options)).selection(metric.experiment)

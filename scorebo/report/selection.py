@@ -14,7 +14,7 @@ from scorebo.errors import InputError
 from scorebo.report.query import Query
 from scorebo.store import identity_nodes, run_id
 from scorebo.store.collect import Sources, describe_runs, sources_text
-from scorebo.store.columns import WHO
+from scorebo.store.schema import WHO
 from scorebo.store.stored_config import read_config
 
 if TYPE_CHECKING:

@@ -7,16 +7,15 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from scorebo.report.regrets import LOG, measured_rows
+from scorebo.report.regrets import measured_rows
+from scorebo.report.statistics.final_values import compared_column
 from scorebo.report.style import label, method_order, task_order, title
 from scorebo.report.table import NAMES, RUN
+from scorebo.store import schema
 
 METRICS = {"negative_mll": "Negative MLL", "rmse": "RMSE"}
-OPTIMIZATION_METRICS = {
-    f"{LOG}inference_regret": "Log10 inference regret",
-    f"{LOG}simple_regret": "Log10 simple regret",
-    "best_observed": "Best observed",
-}
+_REGRETS = ("inference_regret", "simple_regret", "best_observed")
+OPTIMIZATION_METRICS = {compared_column(name): schema.METRICS[name].words.capitalize() for name in _REGRETS}
 
 
 def final_values(table: pd.DataFrame, metrics: Mapping[str, str] = METRICS) -> pd.DataFrame:

@@ -14,19 +14,18 @@ import numpy as np
 import pandas as pd
 
 from scorebo.errors import InputError
+from scorebo.store import schema
 
-NAMES = ["benchmark", "model", "acquisition"]
-RUN = [*NAMES, "seed"]
+NAMES = list(schema.NAMES)
+RUN = list(schema.WHO)
 KEYS = [*RUN, "num_observations"]
-# What is known of a model only if it was judged, which with `metrics_every` above 1 not all are.
-MODEL_METRICS = ("negative_mll", "nlpd", "rmse", "inference_regret", "in_sample_inference_regret", "inference_value")
 
 
 def model_rows(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     """The rows that describe a fitted model: `KEYS` and the metrics as float64, ordered by run and observations.
 
-    Where a metric is `MODEL_METRICS`, only numbers of observations stay at which every model of the task that there
-    is was judged: otherwise the mean over runs would be of others from one number to the next.
+    Of `MODEL_METRICS` only numbers of observations stay at which every model of the task that there is has metrics:
+    otherwise the mean over runs would be of others from one number to the next.
     """
     missing = [column for column in [*KEYS, *metrics] if column not in table.columns]
     if missing:
@@ -43,7 +42,7 @@ def model_rows(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
         raise InputError("The table of results has rows without benchmark, model, acquisition or seed.")
     rows = rows.astype({**dict.fromkeys(NAMES, str), "seed": int, "num_observations": int})
     _refuse_two_runs_in_one(table, rows)
-    if "has_metrics" in table.columns and not set(metrics).isdisjoint(MODEL_METRICS):
+    if "has_metrics" in table.columns and not set(metrics).isdisjoint(schema.MODEL_METRICS):
         # True and False, nothing for tables of which it is not known; read from a CSV file, objects.
         without = table.loc[rows.index, "has_metrics"].astype(object).isin([False])
         rows = rows[~without.groupby([rows["benchmark"], rows["num_observations"]]).transform("any")]

@@ -19,12 +19,13 @@ import numpy as np
 
 from scorebo.errors import EvaluationError, InputError, reason_of
 from scorebo.inference.sequential import State
-from scorebo.run.loop import Record, Run, history, hyperparameters
+from scorebo.run.loop import Run, history, hyperparameters
 from scorebo.store import read_records, run_id
 from scorebo.store.checksummed import seal, unseal
-from scorebo.store.ledger import EVALUATION, ITERATION, read_ledger
+from scorebo.store.ledger import EVALUATION, ITERATION, Entry, read_ledger
 from scorebo.store.markers import read_checkpoint
-from scorebo.store.resume import ENVELOPE, RUN_DIGITS
+from scorebo.store.resume import RUN_DIGITS, contents
+from scorebo.store.schema import TIMINGS, FailedPoint, Record
 from scorebo.store.stored_config import read_config
 
 
@@ -50,7 +51,7 @@ def replay(folder: Path, iteration: int) -> Replay:
     """
     config = read_config(folder / "config.yaml")
     reading = read_records(folder / "records.jsonl", run_id(config)[:RUN_DIGITS])
-    records = [{key: value for key, value in record.items() if key not in ENVELOPE} for record in reading.records]
+    records = [contents(record) for record in reading.records]
     failures = [e for e in read_ledger(folder) if e["kind"] in (EVALUATION, ITERATION) and e["iteration"] == iteration]
     failed = iteration == len(records) + 1 and bool(failures)
     if not failed and not 1 <= iteration <= len(records):
@@ -68,7 +69,7 @@ def replay(folder: Path, iteration: int) -> Replay:
     try:
         record = _plain(run.record(iteration, records[: iteration - 1], judge, tried))
     except Exception as error:
-        stored = failures[-1] if failed else records[iteration - 1]
+        stored: Mapping[str, Any] = failures[-1] if failed else records[iteration - 1]
         reason = error.reason if isinstance(error, EvaluationError) else reason_of(error)
         return Replay(iteration, None, _differences_of_failure(stored, error, reason), reason)
     if failed:
@@ -77,7 +78,7 @@ def replay(folder: Path, iteration: int) -> Replay:
     return Replay(iteration, record, differences_between(records[iteration - 1], record))
 
 
-def _tried_before(failures: list[Record]) -> list[Record]:
+def _tried_before(failures: list[Entry]) -> list[FailedPoint]:
     """The points that failed in the same start of the run and the same iteration as the last failure, before it."""
     attempt = failures[-1].get("attempt", 0)
     return [{"x": entry["x"], "reason": entry["reason"]} for entry in failures[-1 - attempt : -1]]
@@ -98,7 +99,7 @@ def _differences_of_failure(stored: Mapping[str, Any], error: Exception, reason:
 
 def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Record], iteration: int) -> list[str]:
     """Give the run the sampler's state before an iteration; what differs on the way to it."""
-    before = records[: iteration - 1]
+    before: list[Any] = records[: iteration - 1]
     sampler = (before[-1].get("mcmc") or {}).get("sampler") if before else None
     if sampler == "partitions":
         run.carry.state = {"labels": before[-1]["hyperparameters"]["group"][-1]}
@@ -146,7 +147,7 @@ def differences_between(stored: Mapping[str, Any], now: Mapping[str, Any]) -> li
 
 
 def _is_timing(path: str) -> bool:
-    return path.partition(".")[0] in ("wall_seconds", "cpu_seconds") or path == "mcmc.wall_seconds"
+    return path.partition(".")[0] in TIMINGS or path == "mcmc.wall_seconds"
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:
@@ -157,6 +158,6 @@ def _leaves(value: Any, path: str = "") -> dict[str, Any]:
     return {path: value}
 
 
-def _plain(record: Record) -> Record:
+def _plain(record: Mapping[str, Any]) -> Any:
     """A record as it comes back from its file."""
     return unseal(seal(record)[:-1])

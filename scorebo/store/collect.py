@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from scorebo.errors import InputError
 from scorebo.files import replacing, storage_errors
 from scorebo.store.cache import Cache, Part, stamp_of
-from scorebo.store.columns import WHO, run_columns, tidy_table
+from scorebo.store.columns import run_columns, tidy_table
 from scorebo.store.folder import check_format
 from scorebo.store.identity import node_name, run_id, run_seed
 from scorebo.store.lock import is_locked
 from scorebo.store.markers import is_finished
 from scorebo.store.records import parse_records, read_bytes
 from scorebo.store.resume import RUN_DIGITS
+from scorebo.store.schema import NAMES, WHO
 from scorebo.store.stored_config import read_config
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def _read_run(folder: Path, problems: list[str]) -> dict[str, Any] | None:
         identity = run_id(config)
         if _named_after(folder) not in (None, identity[:RUN_DIGITS]):
             raise InputError(f"{folder}: config.yaml is not that of the run the folder is named after")
-        names = {node: node_name(config, node) for node in ("benchmark", "model", "acquisition")}
+        names = {node: node_name(config, node) for node in NAMES}
         display = {node: config[node]["display"] for node in names if "display" in config[node]}
         return {**names, "seed": run_seed(config), "run_id": identity, "display": display, "folder": folder}
     except InputError as error:

@@ -9,14 +9,20 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from scorebo.errors import InputError
 from scorebo.store.markers import Checkpoint, is_finished, read_checkpoint
 from scorebo.store.records import Reading, parse_records, read_bytes
+from scorebo.store.schema import Record
 
 RUN_DIGITS = 12
 ENVELOPE = ("run", "needs_state")
+
+
+def contents(record: dict[str, Any]) -> Record:
+    """A record as it was handed in, without its envelope."""
+    return cast(Record, {key: value for key, value in record.items() if key not in ENVELOPE})
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,15 @@ from scorebo.store.ledger import EVALUATION, ITERATION, complete, enter, entries
 from scorebo.store.lock import RunLock
 from scorebo.store.markers import Checkpoint, is_finished, write_checkpoint, write_finished
 from scorebo.store.records import RecordWriter, read_bytes, truncate_to
-from scorebo.store.resume import ENVELOPE, RUN_DIGITS, plan_resume
+from scorebo.store.resume import ENVELOPE, RUN_DIGITS, contents, plan_resume
+from scorebo.store.schema import Record
 
 
 @dataclass(frozen=True)
 class ResumeState:
     """The records there are, the sampler state handed in with the last of them, and what was repaired to get there."""
 
-    records: list[dict[str, Any]]
+    records: list[Record]
     state: Any
     repairs: list[str]
 
@@ -96,8 +97,7 @@ class RunStore:
         self._count = len(plan.records)
         self._finished = plan.finished
         complete(self.folder, plan.records)
-        records = [{key: value for key, value in record.items() if key not in ENVELOPE} for record in plan.records]
-        return ResumeState(records, plan.checkpoint.state, self._open_repairs + plan.repairs)
+        return ResumeState([*map(contents, plan.records)], plan.checkpoint.state, self._open_repairs + plan.repairs)
 
     def append(self, record: Mapping[str, Any], state: Any = None) -> None:
         """Store the next record, then the checkpoint after it with what the sampler needs to go on (JSON or None)."""

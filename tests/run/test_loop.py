@@ -110,9 +110,9 @@ class TestRecords:
                 transform.to_unit(X), transform.to_model(y), noise_floor=record["noise_floor"], **sets
             )
             quality = metrics.evaluate(model, task, transform, config["seed"], record["iteration"])
-            assert quality.negative_mll == pytest.approx(record["negative_mll"], rel=1e-8)
-            assert quality.nlpd == pytest.approx(record["nlpd"], rel=1e-8)
-            assert quality.rmse == pytest.approx(record["rmse"], rel=1e-8)
+            assert quality["negative_mll"] == pytest.approx(record["negative_mll"], rel=1e-8)
+            assert quality["nlpd"] == pytest.approx(record["nlpd"], rel=1e-8)
+            assert quality["rmse"] == pytest.approx(record["rmse"], rel=1e-8)
             if record["x"] is not None:
                 query = transform.to_unit(torch.tensor([[record["x"]]], dtype=torch.float64))
                 value = scorebo.acquisition.SAL(model, distance="hellinger")(query)
