@@ -12,9 +12,11 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from scorebo.config.display import check_display
 from scorebo.config.overrides import key_of, of_experiment, override_experiment
 from scorebo.config.scale import apply_scale
 from scorebo.errors import InputError, check_choice, check_integer, check_number
+from scorebo.store.identity import passed
 
 if TYPE_CHECKING:
     from scorebo.benchmarks.base import Benchmark
@@ -49,8 +51,8 @@ SAMPLER_SETTINGS = (
     *("sampler", "warmup", "thinning", "num_mcmc_samples", "max_tree_depth", "target_acceptance"),
     *SEQUENTIAL_SETTINGS,
 )
-MCMC_SETTINGS = (*SAMPLER_SETTINGS, "num_optima", "num_features")
-ACQUISITION_OPTIMIZER_SETTINGS = ("raw_samples", "num_restarts", "maxiter", "sample_around_best_sigma")
+MCMC_SETTINGS = (*SAMPLER_SETTINGS, "num_optima", "num_features", "version")
+ACQUISITION_OPTIMIZER_SETTINGS = ("raw_samples", "num_restarts", "maxiter", "sample_around_best_sigma", "version")
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 # What a run does when an evaluation fails.
 ON_FAILURE = ("stop", "avoid")
@@ -214,7 +216,7 @@ def instantiate(
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate as hydra_instantiate
 
-    settings: dict[str, Any] = dict(as_dict(node) if isinstance(node, DictConfig) else node)
+    settings: dict[str, Any] = passed(as_dict(node) if isinstance(node, DictConfig) else node)
     if "_target_" not in settings:
         raise InputError(f"The {what} config '{settings.get('name')}' names no class: _target_ is missing.")
     overrides = overrides or {}
@@ -252,6 +254,8 @@ def _check(config: DictConfig) -> None:
     for node in (*NAMED, "mcmc", "acquisition_optimizer"):
         if not isinstance(config.get(node), DictConfig):
             raise InputError(f"{node} must be a node of settings, got {config.get(node)!r}.")
+    for node in NAMED:
+        check_display(node, config[node].get("display", {}))
     for node, allowed in (("mcmc", MCMC_SETTINGS), ("acquisition_optimizer", ACQUISITION_OPTIMIZER_SETTINGS)):
         for name in config[node]:
             check_choice(f"setting in '{node}'", name, allowed)

@@ -11,6 +11,7 @@ from scorebo.config.scale import SCALES, at_scale
 from scorebo.errors import InputError
 from scorebo.report.query import Query
 from scorebo.report.selection import NoRunsError, Selection, select
+from scorebo.report.style import use_displays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,7 @@ class Evidence:
 
         self.query = query if isinstance(query, Query) else Query(query)
         self._collected = collect(self.query.folders, points=False) if table is None else table
+        use_displays(self._collected)
         self._total = int(self._collected["run_id"].nunique())
         self.table = self.query.narrow(self._collected)
         self.unhealthy: set[str] = unhealthy_runs(self.table)

@@ -126,7 +126,7 @@ FIGURES = {
     "saas-final": Figure("Best observation under SAAS priors on four tasks", best_values),
     "saas-hyperparameters": _sets("Hyperparameters on the embedded Ackley under SAAS priors"),
     "addgp": Figure("Best observation on the additive tasks, and how many true pairs are split", additive),
-    "pd1": Figure("Best accuracy on three deep-learning tasks", partial(best_values, ylabel="Best accuracy")),
+    "pd1": Figure("Best accuracy on three deep-learning tasks", best_values),
     "distances-ws": _regret("SCoreBO with the Hellinger and the Wasserstein distance, both by Monte Carlo"),
     "distances-kl": _regret("SCoreBO with the Hellinger distance and the KL divergence, both by moment matching"),
     "saas-noise": Figure("NEI and SCoreBO under SAAS priors at three levels of noise", best_values),

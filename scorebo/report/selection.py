@@ -226,7 +226,7 @@ def _near(runs: Sequence[Mapping[Any, Any]], wanted: Mapping[str, Identities], r
             scale, config = named[who]
             (there,) = describe_runs(results, [], {run["run_id"]})
             own, other = (
-                _flat(nodes) for nodes in (identity_nodes(config), read_config(there["folder"] / "config.yaml"))
+                _flat(identity_nodes(nodes)) for nodes in (config, read_config(there["folder"] / "config.yaml"))
             )
             differ = [key for key in own | other if own.get(key) != other.get(key)]
             listed = ", ".join(f"{key}={other.get(key)} instead of {own.get(key)}" for key in differ[:3])

@@ -55,6 +55,25 @@ def require_values(rows: pd.DataFrame, metric: str) -> None:
         raise InputError(f"The table of results has no finite value of {metric}.")
 
 
+def is_maximized(table: pd.DataFrame, task: str) -> bool:
+    """The direction of a task, as its runs' stored descriptions have it."""
+    known = _of_task(table, task, "maximize").dropna().unique()
+    if len(known) != 1:
+        what = "is not known" if len(known) == 0 else "differs between its runs"
+        raise InputError(f"Whether {task} is maximized {what}: the table of results needs one value of `maximize`.")
+    return bool(known[0])
+
+
+def optimal_value(table: pd.DataFrame, task: str) -> float | None:
+    """The optimal value of a task that all its runs share; None where it is not known or another for every seed."""
+    known = _of_task(table, task, "optimal_value").unique()
+    return float(known[0]) if len(known) == 1 and np.isfinite(known[0]) else None
+
+
+def _of_task(table: pd.DataFrame, task: str, column: str) -> pd.Series:
+    return table.loc[table["benchmark"] == task, column] if column in table else pd.Series(dtype=object)
+
+
 def choose_model(
     rows: pd.DataFrame, preferred: str, own: Mapping[str, str] | None = None
 ) -> tuple[pd.DataFrame, list[tuple[str, list[str]]]]:

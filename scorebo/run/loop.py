@@ -27,6 +27,7 @@ from scorebo.run.regret import observed_metrics, optimization_metrics
 from scorebo.search.box import unit_box
 from scorebo.seeds import derive
 from scorebo.store import RunStore
+from scorebo.store.identity import passed
 from scorebo.store.ledger import read_ledger
 from scorebo.store.schema import FailedPoint, Metrics, ModelQuality, Observation, Phase, Record, Timings, nothing
 from scorebo.transforms.standardize import DataTransform
@@ -51,7 +52,7 @@ class Run:
         self.benchmark = task.for_seed(self.seed)
         self.surrogate = load_model(config["model"])
         self.surrogate.check_dim(self.benchmark.dim)
-        self.optimizer = config["acquisition_optimizer"]
+        self.optimizer = passed(config["acquisition_optimizer"])
         self.strategy = build_strategy(config["acquisition"], self.optimizer)
         self.design = self.benchmark.initial_design(self.seed)
         # What the sampler hands on from one iteration to the next; stays empty for those that start anew.
@@ -100,7 +101,8 @@ class Run:
         place = iteration - 1 + len(failed) + sum(len(record.get("failed_points", ())) for record in before)
         x = self.design[place] if place < len(self.design) else self.benchmark.design_point(self.seed, place)
         observed = self._observe(x, iteration, seconds)
-        return {**nothing(Record), "iteration": iteration, "kind": "initial", **observed, **seconds}
+        record: Record = {**nothing(Record), "iteration": iteration, "kind": "initial", **observed, **seconds}
+        return {**record, "task": self.benchmark.describe()} if iteration == 1 else record
 
     def _step(
         self, iteration: int, before: list[Record], judge: bool, failed: Sequence[FailedPoint], seconds: Timings

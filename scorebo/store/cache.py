@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".cache"
 CHUNKS = 64
-VERSION = 1
+VERSION = 2
 # A cache of other columns than those collected today is of no use.
 _CONTENT = hashlib.sha256(
     json.dumps([VERSION, WHO, [(name, column_names(name), str(TYPES[name])) for name in COLUMNS], RUN]).encode()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # What is the same in all rows of a run and stands after what was measured.
-RUN = ("finished", "run_id", "run")
+RUN = ("maximize", "optimal_value", "finished", "run_id", "run")
 
 
 def phase_columns(timing: str) -> list[str]:
@@ -106,8 +106,9 @@ def tidy_table(
             # What may be missing stays nullable whether or not the table happens to hold a record without it.
             columns[name] = _series(joined[name], nullable=isinstance(TYPES.get(name), UnionType))
             joined = joined.drop_columns(name)
+    types = {"maximize": pa.bool_(), "optimal_value": pa.float64()}
     for name in RUN:
-        columns[name] = _series(pa.array([run[name] for run in runs]).take(pa.array(number)))
+        columns[name] = _series(pa.array([run[name] for run in runs], types.get(name)).take(pa.array(number)))
     return pd.DataFrame(columns, copy=False)
 
 

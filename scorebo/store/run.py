@@ -16,7 +16,7 @@ from typing import Any
 from scorebo.errors import InputError
 from scorebo.files import remove_temporaries, storage_errors
 from scorebo.store.folder import check_config, check_format, log_repair, note_session, set_aside, write_config
-from scorebo.store.identity import identity_nodes, run_folder, run_id
+from scorebo.store.identity import run_folder, run_id, stored_nodes
 from scorebo.store.ledger import EVALUATION, ITERATION, complete, enter, entries_of
 from scorebo.store.lock import RunLock
 from scorebo.store.markers import Checkpoint, is_finished, write_checkpoint, write_finished
@@ -39,7 +39,7 @@ class RunStore:
 
     def __init__(self, results: Path | str, config: Mapping[str, Any]) -> None:
         self.results = Path(results)
-        self.nodes = identity_nodes(config)
+        self.nodes = stored_nodes(config)
         self.run_id = run_id(self.nodes)
         self.folder = run_folder(self.results, self.nodes)
         self._threads = config.get("threads")

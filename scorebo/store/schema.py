@@ -58,9 +58,18 @@ class FailedPoint(TypedDict):
     reason: str
 
 
+class Task(TypedDict):
+    """What the first record says of the task; `optimal_value` is None where it is not known."""
+
+    dim: int
+    maximize: bool
+    optimal_value: Number
+
+
 class Position(TypedDict):
     """Where a record stands in its run; `round` is reserved for batches of queries, and not written yet."""
 
+    task: NotRequired[Task]
     iteration: Annotated[int, Column()]
     round: Annotated[NotRequired[int | None], Column()]
     kind: Annotated[str, Column()]

@@ -116,6 +116,8 @@ def invent(run: str, config: Mapping[str, Any], dim: int) -> list[dict[str, Any]
         record = _record(run, k, kind, points[k - 1], values, None if k <= initial else draws[k - 1 - initial])
         times = zip(PHASES, seconds[k - 1].tolist(), strict=True)
         parts = {"initial": ("evaluate",), "final": ("fit", "metrics")}.get(kind, tuple(PHASES))
+        if k == 1:
+            record["task"] = {"dim": dim, "maximize": False, "optimal_value": None}
         records.append(record | {"wall_seconds": {phase: value for phase, value in times if phase in parts}})
     return records
 

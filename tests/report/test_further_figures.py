@@ -47,8 +47,12 @@ def test_best_values_and_the_optimum():
     table = join(
         *(bo_run(t, "nei", s, [1.0, 1.0], best=[5.0, 4.0]) for t in ("ackley4_25", "svm_ct") for s in (1, 2, 3))
     )
-    data = FIGURES["saas-final"].data(table)
+    known = table["benchmark"].map({"ackley4_25": 0.0})
+    data = FIGURES["saas-final"].data(table.assign(optimal_value=known))
     assert [(panel.title, panel.reference) for panel in data.panels] == [("Ackley-4 (25D)", 0.0), ("SVM (388D)", None)]
+    assert [panel.ylabel for panel in data.panels] == ["Best observation", "Best RMSE"]
+    another = known.where(table["seed"] != 2, 1.0)  # a function of the seed has no one optimum
+    assert FIGURES["saas-final"].data(table.assign(optimal_value=another)).panels[0].reference is None
     assert data.reference == "Optimum"
 
 

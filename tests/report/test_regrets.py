@@ -7,7 +7,7 @@ from scorebo.errors import InputError
 from scorebo.report import FIGURES, OPTIMIZATION_METRICS, draw, final_values, format_summary
 from scorebo.report.regrets import LEAST, measured_rows
 from scorebo.report.render import compose
-from scorebo.report.style import METHODS
+from scorebo.report.style import method_styles
 
 
 def data(table):
@@ -115,4 +115,4 @@ def test_summary_of_the_suite_in_the_papers_order():
 
 
 def test_no_two_methods_of_the_figure_share_a_color():
-    assert len({to_rgb(METHODS[method].color) for method in BO_METHODS}) == len(BO_METHODS)
+    assert len({to_rgb(style.color) for style in method_styles(BO_METHODS).values()}) == len(BO_METHODS)

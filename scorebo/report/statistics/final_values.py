@@ -10,7 +10,7 @@ import pandas as pd
 from scorebo.errors import check_choice
 from scorebo.report.regrets import LOG, measured_rows
 from scorebo.report.style import label, task_order, title
-from scorebo.report.table import require_values
+from scorebo.report.table import is_maximized, require_values
 from scorebo.store.schema import METRICS
 
 
@@ -41,8 +41,10 @@ def finals_by_task(table: pd.DataFrame, metric: str) -> list[TaskFinals]:
     require_values(rows, column)
     rows["method"] = method_names(rows)
     task_decides = METRICS[metric].task_decides
-    tasks = task_order(rows["benchmark"].unique())
-    return [_task(task, rows[rows["benchmark"] == task], column, task_decides) for task in tasks]
+    return [
+        _task(task, rows[rows["benchmark"] == task], column, task_decides and is_maximized(table, task))
+        for task in task_order(rows["benchmark"].unique())
+    ]
 
 
 def compared_column(metric: str) -> str:
@@ -70,22 +72,16 @@ def horizon_of(rows: pd.DataFrame) -> int:
     return int(ends[len(ends) // 2])
 
 
-def _task(task: str, rows: pd.DataFrame, column: str, task_decides: bool) -> TaskFinals:
+def _task(task: str, rows: pd.DataFrame, column: str, maximized: bool) -> TaskFinals:
     horizon = horizon_of(rows)
     wide = rows.pivot(index="num_observations", columns=["seed", "method"], values=column).sort_index()
-    if task_decides and _is_maximized(wide):
-        wide = -wide
+    wide = -wide if maximized else wide
     wide = wide[wide.index <= horizon].where(np.isfinite(wide))
     at = wide.index.to_numpy(float)
     final = wide.iloc[-1].unstack("method")
     # A value missing on the way leaves the area unknown: two areas must be of the same points to be compared.
     area = wide.iloc[0] if len(at) == 1 else wide.apply(lambda curve: np.trapezoid(curve, at) / (at[-1] - at[0]))
     return TaskFinals(task, horizon, final, area.unstack("method"), tuple(_missing(task, final, horizon)))
-
-
-def _is_maximized(wide: pd.DataFrame) -> bool:
-    """Whether the best observation of any run ever rises: a run's best can only move in the task's direction."""
-    return bool((wide.diff() > 0).any(axis=None))
 
 
 def _missing(task: str, final: pd.DataFrame, horizon: int) -> list[str]:

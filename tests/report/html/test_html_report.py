@@ -25,7 +25,7 @@ from scorebo.report.html.tables import Cell, number, table
 from scorebo.report.html.write import _json, write_report
 from scorebo.report.provenance_check import compare_with_now
 from scorebo.report.query import Query
-from scorebo.report.style import METHODS
+from scorebo.report.style import METHODS, method_styles
 from scorebo.store import collect, run_id
 from scripts.validation.synthetic_results import make_results, write_records
 
@@ -155,13 +155,13 @@ def test_methods_of_a_figure_have_symbols_of_their_own():
         ["qbmgp", "bqbc", "bald", "sal_ws", "sal_hr"],
         ["jes", "mes", "pes", "nei", "nei_map", "scorebo_hr"],
     ):
-        assert len({SYMBOLS[METHODS[method].marker] for method in methods}) == len(methods)
-    assert all(style.marker in SYMBOLS for style in METHODS.values())
+        assert len({SYMBOLS[method_styles(METHODS)[method].marker] for method in methods}) == len(methods)
+    assert all(style.marker in SYMBOLS for style in method_styles(METHODS).values())
 
 
 def test_colors_stand_out_from_a_dark_page():
     page = [int(DARK_PAGE[k : k + 2], 16) for k in (1, 3, 5)]
-    for style in METHODS.values():
+    for style in method_styles(METHODS).values():
         color = on_dark(style.color)
         assert contrast([int(color[k : k + 2], 16) for k in (1, 3, 5)], page) >= CONTRAST
     assert on_dark("#56b4e9") == "#56b4e9"
