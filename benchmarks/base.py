@@ -103,7 +103,7 @@ class Benchmark(ABC):
         return self
 
     def describe(self) -> Task:
-        """What the first record of a run says of its task: `dim`, `maximize` and `optimal_value`."""
+        """What the first record of a run says of its task."""
         return {"dim": self.dim, "maximize": self.maximize, "optimal_value": self.optimal_value}
 
     def initial_design(self, seed: int) -> Tensor:

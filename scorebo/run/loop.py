@@ -102,9 +102,7 @@ class Run:
         x = self.design[place] if place < len(self.design) else self.benchmark.design_point(self.seed, place)
         observed = self._observe(x, iteration, seconds)
         record: Record = {**nothing(Record), "iteration": iteration, "kind": "initial", **observed, **seconds}
-        if iteration == 1:
-            record["task"] = self.benchmark.describe()
-        return record
+        return {**record, "task": self.benchmark.describe()} if iteration == 1 else record
 
     def _step(
         self, iteration: int, before: list[Record], judge: bool, failed: Sequence[FailedPoint], seconds: Timings

@@ -59,23 +59,23 @@ class FailedPoint(TypedDict):
 
 
 class Task(TypedDict):
-    """What the first record says of the run's task; `optimal_value` is None where it is not known."""
+    """What the first record says of the task; `optimal_value` is None where it is not known."""
 
     dim: int
     maximize: bool
-    optimal_value: float | None
+    optimal_value: Number
 
 
 class Position(TypedDict):
-    """Where a record stands in its run. The first has `task`; `round` is reserved for batches, and not written yet."""
+    """Where a record stands in its run; `round` is reserved for batches of queries, and not written yet."""
 
+    task: NotRequired[Task]
     iteration: Annotated[int, Column()]
     round: Annotated[NotRequired[int | None], Column()]
     kind: Annotated[str, Column()]
     num_observations: Annotated[int | None, Column()]
     failed_points: Annotated[NotRequired[list[FailedPoint]], Column()]
     has_metrics: Annotated[bool | None, Column()]
-    task: NotRequired[Task]
 
 
 class Observation(TypedDict):
