@@ -168,7 +168,7 @@ def _status(options: argparse.Namespace) -> None:
 
 
 def _cancel(options: argparse.Namespace) -> None:
-    from scorebo.launch.cluster import Cluster
+    from scorebo.launch.slurm.cluster import Cluster
     from scorebo.launch.status import holds, survey
     from scorebo.launch.submit import cancel
     from scorebo.launch.sweep import sweeps_in

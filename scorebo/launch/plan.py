@@ -44,7 +44,7 @@ def plan(configs: Sequence[Mapping[str, Any]], experiment: str | None = None) ->
     else:
         lines.append("no estimate: no similar run is stored, and the pilot failed")
     if isinstance(settings, SlurmSettings):
-        from scorebo.launch.slurm import batch_script
+        from scorebo.launch.slurm.launcher import batch_script
 
         jobs = math.ceil(len(left) / settings.runs_per_job)
         name = folder_name(experiment or (configs[0].get("experiment") or {}).get("name"))

@@ -16,8 +16,8 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import run_notes
-from scorebo.launch.cluster import Cluster, job_log
 from scorebo.launch.finished_runs import Verified
+from scorebo.launch.slurm.cluster import Cluster, job_log
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.launch.timings import file_time, last_bytes, seconds_per_iteration, seconds_since_record
 from scorebo.store import find_runs

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
-from scorebo.launch import local
-from scorebo.launch.cluster import read_jobs
 from scorebo.launch.finished_runs import Verified
 from scorebo.launch.folders import SWEEPS
+from scorebo.launch.local import launcher as local
 from scorebo.launch.settings import SlurmSettings, check_workers, read_settings
+from scorebo.launch.slurm.cluster import read_jobs
 from scorebo.launch.status import RunStatus
 from scorebo.launch.sweep import Sweep
 from scorebo.store import RunStore
@@ -38,7 +38,7 @@ def check_launcher(configs: Sequence[Mapping[str, Any]]) -> Any:
     threads = max(int(config["threads"]) for config in configs)
     settings = read_settings(configs[0]["launcher"], threads)
     if isinstance(settings, SlurmSettings):
-        from scorebo.launch.slurm import check_cluster
+        from scorebo.launch.slurm.launcher import check_cluster
 
         check_cluster(settings)
     return settings
@@ -50,7 +50,7 @@ def submit(configs: Sequence[Mapping[str, Any]], command: Sequence[str], experim
     left = unfinished(configs)
     sweep = Sweep.create(configs, command, experiment)
     if left and isinstance(settings, SlurmSettings):
-        from scorebo.launch import slurm
+        from scorebo.launch.slurm import launcher as slurm
 
         try:
             slurm.submit(sweep, left, settings)
@@ -67,7 +67,7 @@ def cancel(sweep: Sweep) -> None:
     """Stop a sweep; what its runs have recorded stays."""
     sweep.cancel()
     if sweep.about["launcher"]["name"] == "slurm":
-        from scorebo.launch import slurm
+        from scorebo.launch.slurm import launcher as slurm
 
         slurm.cancel(sweep)
         return

@@ -9,8 +9,9 @@ from sweeps import sweep_of
 
 from scorebo.cli import main
 from scorebo.errors import InputError
-from scorebo.launch import run_notes, slurm
+from scorebo.launch import run_notes
 from scorebo.launch.settings import LocalSettings, SlurmSettings, read_settings
+from scorebo.launch.slurm import launcher as slurm
 from scorebo.launch.submit import submit, unfinished
 from scorebo.launch.sweep import Sweep, sweeps_in
 from scorebo.store import RunStore
@@ -52,7 +53,7 @@ def test_two_submissions_get_two_names(tmp_path):
 
 def test_a_sweep_is_named_after_all_its_experiments(tmp_path, monkeypatch, capsys):
     """`al_rmse` has the runs of `al_mll`, so that no configuration names it; a retry goes by the same names."""
-    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: None)
+    monkeypatch.setattr("scorebo.launch.local.launcher.start", lambda sweep: None)
     overrides = ["experiment=al_mll,al_rmse", "scale=smoke", "benchmark=gramacy1", "seed=1", f"results={tmp_path}"]
     assert main(["sweep", *overrides]) == 0
     for which in ("al_mll", "al_rmse", "al_mll+al_rmse-1"):
@@ -183,7 +184,9 @@ def test_help_of_the_commands(capsys):
 def test_retry_takes_the_runs_it_is_told_to(tmp_path, monkeypatch, capsys):
     """A run that was cancelled is not submitted with those that failed."""
     started = []
-    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: started.append([run.seed for run in sweep.runs]))
+    monkeypatch.setattr(
+        "scorebo.launch.local.launcher.start", lambda sweep: started.append([run.seed for run in sweep.runs])
+    )
     sweep = Sweep.create(sweep_of(tmp_path, range(1, 4)), [])
     run_notes.note(sweep, sweep.runs[0], run_notes.FAILED, reason="the machine is on fire")
     run_notes.note(sweep, sweep.runs[1], run_notes.CANCELLED, reason="sweep-1 was cancelled")
@@ -218,8 +221,8 @@ def test_retry_changes_only_the_launcher(tmp_path, capsys):
 
 def test_retry_submits_nothing_if_a_part_of_it_cannot_be(tmp_path, monkeypatch, capsys):
     """The first of two sweeps takes the option that the second refuses."""
-    monkeypatch.setattr("scorebo.launch.slurm.check_cluster", lambda settings: None)
-    monkeypatch.setattr("scorebo.launch.slurm.submit", lambda *_: pytest.fail("submitted"))
+    monkeypatch.setattr("scorebo.launch.slurm.launcher.check_cluster", lambda settings: None)
+    monkeypatch.setattr("scorebo.launch.slurm.launcher.submit", lambda *_: pytest.fail("submitted"))
     Sweep.create(sweep_of(tmp_path, range(1, 2), "launcher=slurm"), [])
     Sweep.create(sweep_of(tmp_path, range(2, 3)), [])
     assert main(["retry", "--failed", "--results", str(tmp_path), "launcher.memory_gb=8"]) == 2
@@ -228,8 +231,8 @@ def test_retry_submits_nothing_if_a_part_of_it_cannot_be(tmp_path, monkeypatch, 
 
 
 def test_retry_refuses_workers_for_a_cluster(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("scorebo.launch.slurm.check_cluster", lambda settings: None)
-    monkeypatch.setattr("scorebo.launch.slurm.submit", lambda *_: pytest.fail("submitted"))
+    monkeypatch.setattr("scorebo.launch.slurm.launcher.check_cluster", lambda settings: None)
+    monkeypatch.setattr("scorebo.launch.slurm.launcher.submit", lambda *_: pytest.fail("submitted"))
     Sweep.create(sweep_of(tmp_path, range(1, 2), "launcher=slurm"), [])
     assert main(["retry", "--failed", "--results", str(tmp_path), "workers=2"]) == 2
     assert "workers=2 has no effect with launcher=slurm: launcher.array_parallelism=2" in capsys.readouterr().err
@@ -239,8 +242,8 @@ def test_a_disk_that_is_full_at_submission_is_said_and_leaves_nothing_behind(tmp
     (tmp_path / "srun").write_text("#!/bin/sh\n")
     (tmp_path / "srun").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr("scorebo.launch.slurm.check_cluster", lambda settings: None)
-    monkeypatch.setattr("scorebo.launch.cluster.largest_array", lambda: 8)
+    monkeypatch.setattr("scorebo.launch.slurm.launcher.check_cluster", lambda settings: None)
+    monkeypatch.setattr("scorebo.launch.slurm.cluster.largest_array", lambda: 8)
 
     def full(self, path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
@@ -252,7 +255,7 @@ def test_a_disk_that_is_full_at_submission_is_said_and_leaves_nothing_behind(tmp
 
 
 def test_waiting_ends_with_1_if_runs_were_cancelled(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: sweep.cancel())
+    monkeypatch.setattr("scorebo.launch.local.launcher.start", lambda sweep: sweep.cancel())
     assert main(["sweep", *RUN, f"results={tmp_path}", "--wait"]) == 1
     captured = capsys.readouterr()
     assert "failed 0  lost 0  cancelled 2  of 2 runs" in captured.out
@@ -269,7 +272,7 @@ def test_waiting_ends_with_1_if_a_run_failed(tmp_path, monkeypatch, capsys, fail
         else:
             make_run(tmp_path, configs[1], configs[0]["benchmark"]["total"] + 1, finished=True)
 
-    monkeypatch.setattr("scorebo.launch.local.start", stub)
+    monkeypatch.setattr("scorebo.launch.local.launcher.start", stub)
     assert main(["sweep", *RUN, f"results={tmp_path}", "--wait"]) == int(fails)
     captured = capsys.readouterr()
     assert "2 runs, 0 of them finished already" in captured.out
@@ -284,7 +287,7 @@ def test_an_interrupt_ends_the_waiting_and_not_the_runs(tmp_path, monkeypatch, c
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: None)
+    monkeypatch.setattr("scorebo.launch.local.launcher.start", lambda sweep: None)
     monkeypatch.setattr("scorebo.launch.display.wait", interrupted)
     assert main(["sweep", *RUN, f"results={tmp_path}", "--wait"]) == 130
     told = capsys.readouterr().err

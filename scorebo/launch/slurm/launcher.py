@@ -17,9 +17,9 @@ from submitit.helpers import clean_env
 
 from scorebo.errors import InputError, check_choice, missing_interface
 from scorebo.files import storage_errors
-from scorebo.launch import cluster
-from scorebo.launch.job import Job
 from scorebo.launch.settings import SlurmSettings
+from scorebo.launch.slurm import cluster
+from scorebo.launch.slurm.job import Job
 from scorebo.launch.sweep import Sweep
 from scorebo.store import write_atomically
 from scorebo.threads import VARIABLES

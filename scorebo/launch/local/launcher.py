@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from scorebo.files import storage_errors
-from scorebo.launch.pool import Pool
+from scorebo.launch.local.pool import Pool
 from scorebo.launch.sweep import Sweep
 
 
@@ -16,7 +16,7 @@ def start(sweep: Sweep) -> None:
     """Start the pool in a session of its own, which a closed terminal does not end, and return at once."""
     # Taken here and handed on, so that the sweep is at no moment without someone who holds its lock.
     lock = sweep.lock()
-    command = [sys.executable, "-m", "scorebo.launch.local", str(sweep.folder), str(lock)]
+    command = [sys.executable, "-m", "scorebo.launch.local.launcher", str(sweep.folder), str(lock)]
     log = sweep.folder / "pool.log"
     try:
         with storage_errors(log), open(log, "ab") as output:

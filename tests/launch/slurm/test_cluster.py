@@ -4,14 +4,16 @@ import json
 import sys
 
 import pytest
-from sweeps import sweep_of
 
 from scorebo.cli import main
-from scorebo.launch import cluster, run_notes, slurm
-from scorebo.launch.cluster import Cluster
+from scorebo.launch import run_notes
 from scorebo.launch.display import wait
+from scorebo.launch.slurm import cluster
+from scorebo.launch.slurm import launcher as slurm
+from scorebo.launch.slurm.cluster import Cluster
 from scorebo.launch.status import survey
 from scorebo.launch.sweep import Sweep
+from tests.launch.sweeps import sweep_of
 
 SQUEUE = "7_0|RUNNING|None\n7_1|PENDING|JobHeldUser\n7_2|FAILED|NonZeroExitCode\n7_8|COMPLETING|None\n"
 SACCT = """7_0|RUNNING|0:0

@@ -19,7 +19,7 @@ from typing import Any
 from scorebo.errors import InputError
 from scorebo.launch import run_notes
 from scorebo.launch.finished_runs import Verified
-from scorebo.launch.fork_server import Nursery
+from scorebo.launch.local.fork_server import Nursery
 from scorebo.launch.settings import read_settings, usable_cores
 from scorebo.launch.sweep import Sweep
 

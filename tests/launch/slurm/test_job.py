@@ -3,14 +3,14 @@
 import sys
 
 import pytest
-from sweeps import comparable, sweep_of, undisturbed
 
 from scorebo.launch import run_notes
-from scorebo.launch.job import Job
 from scorebo.launch.settings import SlurmSettings
+from scorebo.launch.slurm.job import Job
 from scorebo.launch.sweep import Sweep
 from scorebo.store import RunStore
 from scorebo.store.checksummed import seal
+from tests.launch.sweeps import comparable, sweep_of, undisturbed
 
 
 def test_a_run_that_is_refused_does_not_keep_the_others_of_its_job_from_their_turn(tmp_path, monkeypatch):
