@@ -71,7 +71,7 @@ def test_two_sweeps_at_once_one_cancelled_and_the_other_s_pool_killed(tmp_path, 
     assert read_note(first, first.runs[0])["state"] == "cancelled"
     until(lambda: read_note(second, second.runs[0]).get("state") == "started")
     until(lambda: len(survey(results).of("running")) == 2)
-    for process in _processes(second, "scorebo.launch.local.launcher"):
+    for process in _processes(second, "scorebo.launch.local.pool"):
         os.kill(process, signal.SIGKILL)
     until(lambda: not second.alive)
     bed.unlink()
