@@ -13,6 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from scorebo.config.display import check_display
+from scorebo.config.installed import installed, store_config
 from scorebo.config.overrides import key_of, of_experiment, override_experiment
 from scorebo.config.scale import apply_scale
 from scorebo.errors import InputError, check_choice, check_integer, check_number
@@ -57,7 +58,7 @@ _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 # What a run does when an evaluation fails.
 ON_FAILURE = ("stop", "avoid")
 # Nodes that carry the name of their file.
-NAMED = ("benchmark", "model", "acquisition")
+NAMED = ("benchmark", "model", "acquisition", "launcher")
 
 
 def config_root() -> Path:
@@ -69,7 +70,7 @@ def config_root() -> Path:
 
 def available(group: str, config_dir: Path | None = None) -> list[str]:
     """Names that `group=` accepts, the user's own from `config_dir` included."""
-    return sorted(_config_files(group, config_dir))
+    return sorted({*_config_files(group, config_dir), *installed(group)})
 
 
 def config_file(group: str, name: str, config_dir: Path | None = None) -> Path:
@@ -286,7 +287,9 @@ def _check_choices(overrides: Sequence[str], config_dir: Path | None) -> None:
     for override in overrides:
         group, _, choice = override.lstrip("+").partition("=")
         if group in GROUPS and choice and (group, choice) != ("experiment", "null"):
-            check_choice(group, choice.strip("'"), available(group, config_dir))
+            name = check_choice(group, choice.strip("'"), available(group, config_dir))
+            if name not in _config_files(group, config_dir):
+                store_config(group, name)
 
 
 def _quote_choice(override: str) -> str:

@@ -32,7 +32,7 @@ class Nursery:
         self._requests, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "scorebo.launch.fork_server", str(sweep.folder), str(theirs.fileno())],
+                [sys.executable, "-m", "scorebo.launch.local.fork_server", str(sweep.folder), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 env=os.environ | dict.fromkeys(VARIABLES, str(threads)),
                 pass_fds=(theirs.fileno(),),

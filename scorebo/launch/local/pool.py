@@ -14,13 +14,14 @@ import socket
 import sys
 import time
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import run_notes
 from scorebo.launch.finished_runs import Verified
-from scorebo.launch.fork_server import Nursery
-from scorebo.launch.settings import read_settings, usable_cores
+from scorebo.launch.local.fork_server import Nursery
+from scorebo.launch.local.launcher import num_workers
 from scorebo.launch.sweep import Sweep
 
 # How often the pool looks whether it was cancelled, or a run it waits for is free, in seconds.
@@ -92,8 +93,8 @@ class Pool:
 
     def __init__(self, sweep: Sweep) -> None:
         self.sweep = sweep
-        self.settings: Any = read_settings(sweep.about["launcher"], 1)
-        self.workers = sweep.about["workers"] or max(1, usable_cores() // sweep.about["threads"])
+        self.launcher: Any = sweep.launcher
+        self.workers = num_workers(sweep.about["workers"], sweep.about["threads"])
         verified = Verified(sweep.results)
         finished, _ = verified.finished(run.folder for run in sweep.runs)
         verified.save()
@@ -190,7 +191,7 @@ class Pool:
                 self.waiting.append(index)
 
     def _stop_overdue(self) -> None:
-        limit = self.settings.minutes
+        limit = self.launcher.minutes
         for worker in self._working() if limit is not None else ():
             if worker.minutes() > limit:
                 self._stop(worker, f"time limit: it took more than launcher.minutes={limit:g}")
@@ -220,3 +221,13 @@ def _describe_end(code: str) -> str:
     number = -int(code)
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     return f"was killed by {name}{', by hand or because memory ran out' if name == 'SIGKILL' else ''}"
+
+
+def main() -> None:
+    """The pool of a sweep: its folder, and the descriptor of its lock, which is held until this process ends."""
+    os.set_inheritable(int(sys.argv[2]), False)
+    Pool(Sweep(Path(sys.argv[1]))).run()
+
+
+if __name__ == "__main__":
+    main()

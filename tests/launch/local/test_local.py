@@ -4,13 +4,13 @@ import signal
 from pathlib import Path
 
 import pytest
-from sweeps import TOTAL, assert_finished_once, sweep_of, undisturbed, until
 
 from scorebo.launch.display import wait
 from scorebo.launch.run_notes import read_note
 from scorebo.launch.status import survey
 from scorebo.launch.submit import cancel, retry, submit
 from scorebo.store import RunStore
+from tests.launch.sweeps import TOTAL, assert_finished_once, sweep_of, undisturbed, until
 
 SEEDS = range(1, TOTAL + 2)
 
@@ -71,7 +71,7 @@ def test_two_sweeps_at_once_one_cancelled_and_the_other_s_pool_killed(tmp_path, 
     assert read_note(first, first.runs[0])["state"] == "cancelled"
     until(lambda: read_note(second, second.runs[0]).get("state") == "started")
     until(lambda: len(survey(results).of("running")) == 2)
-    for process in _processes(second, "scorebo.launch.local"):
+    for process in _processes(second, "scorebo.launch.local.pool"):
         os.kill(process, signal.SIGKILL)
     until(lambda: not second.alive)
     bed.unlink()
@@ -113,7 +113,7 @@ def test_cancelled_while_the_libraries_are_still_loading(tmp_path, monkeypatch):
     (tmp_path / "torch.py").write_text("import time\n\ntime.sleep(600)\n")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     sweep = submit(sweep_of(tmp_path / "results", range(1, 4)), [])
-    until(lambda: len(list(_processes(sweep, "scorebo.launch.fork_server"))) == 1)
+    until(lambda: len(list(_processes(sweep, "scorebo.launch.local.fork_server"))) == 1)
     cancel(sweep)
     assert not sweep.alive
     assert [run.reason for run in survey(tmp_path / "results").of("cancelled")] == ["sweep-1 was cancelled"] * 3

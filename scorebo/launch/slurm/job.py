@@ -17,7 +17,7 @@ from submitit.helpers import Checkpointable, DelayedSubmission
 
 from scorebo.errors import InputError
 from scorebo.launch import run_notes
-from scorebo.launch.settings import SlurmSettings
+from scorebo.launch.slurm.launcher import Slurm
 from scorebo.launch.sweep import Sweep
 from scorebo.launch.worker import work
 from scorebo.store.markers import read_checkpoint
@@ -31,7 +31,7 @@ _EARLY_SECONDS = 75.0
 class Job(Checkpointable):
     """The runs a job does, one after the other; pickled by submitit, and again whenever the job is queued again."""
 
-    def __init__(self, sweep: Path, indices: Sequence[int], settings: SlurmSettings) -> None:
+    def __init__(self, sweep: Path, indices: Sequence[int], settings: Slurm) -> None:
         self.sweep = sweep
         self.indices = list(indices)
         self.settings = settings

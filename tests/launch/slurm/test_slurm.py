@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from sweeps import assert_finished_once, reasons, sweep_of, undisturbed, until
 
 from scorebo.errors import InputError
-from scorebo.launch.cluster import read_jobs
+from scorebo.launch.slurm.cluster import read_jobs
 from scorebo.launch.status import survey
 from scorebo.launch.submit import cancel, retry, submit
 from scorebo.store import RunStore
 from scripts.maintenance.slurm_cluster import LARGEST_ARRAY, Cluster
+from tests.launch.sweeps import assert_finished_once, reasons, sweep_of, undisturbed, until
 from tests.runs import TINY
 
 SLURM = ("launcher=slurm", "launcher.memory_gb=1", "launcher.minutes=30")

@@ -4,14 +4,15 @@ import json
 import sys
 
 import pytest
-from sweeps import sweep_of
 
 from scorebo.cli import main
-from scorebo.launch import cluster, run_notes, slurm
-from scorebo.launch.cluster import Cluster
+from scorebo.launch import run_notes
 from scorebo.launch.display import wait
+from scorebo.launch.slurm import cluster
+from scorebo.launch.slurm.cluster import Cluster
 from scorebo.launch.status import survey
 from scorebo.launch.sweep import Sweep
+from tests.launch.sweeps import sweep_of
 
 SQUEUE = "7_0|RUNNING|None\n7_1|PENDING|JobHeldUser\n7_2|FAILED|NonZeroExitCode\n7_8|COMPLETING|None\n"
 SACCT = """7_0|RUNNING|0:0
@@ -62,6 +63,19 @@ def test_states_and_reasons(sweep, monkeypatch):
     assert state.notes == ["Job 7_1 is held (JobHeldUser): SLURM starts it only after `scontrol release 7_1`."]
 
 
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        *(("REQUEUED", "queued"), ("SPECIAL_EXIT", "queued"), ("REVOKED", "queued"), ("POWER_UP_NODE", "queued")),
+        *(("NODE_FAIL", "failed"), ("PREEMPTED", "failed"), ("BOOT_FAIL", "failed"), ("DEADLINE", "failed")),
+    ],
+)
+def test_a_job_is_over_only_in_a_state_that_is_an_end(sweep, monkeypatch, state, expected):
+    """Whatever else a version of SLURM calls a job."""
+    answer(monkeypatch, f"7_0|{state}|None\n", "")
+    assert survey(sweep.results).runs[0].state == expected
+
+
 def test_a_run_that_failed_in_a_job_is_not_queued_while_the_job_goes_on_with_others(sweep, monkeypatch):
     """But it is when the job itself is queued again, which tries it again, or ends, from which it may be queued."""
     (sweep.folder / "jobs.json").write_text(json.dumps({"7_0": [0, 1], "7_1": [2]}))
@@ -89,12 +103,12 @@ def test_arrays_that_are_over_are_not_cancelled(sweep, monkeypatch):
     asked = []
     monkeypatch.setattr(cluster, "ask", lambda *command: asked.append(command))
     answer(monkeypatch, SQUEUE + "8_0|COMPLETED|None\n", SACCT)
-    slurm.cancel(sweep)
+    sweep.launcher.cancel(sweep)
     answer(monkeypatch, None, None)
-    slurm.cancel(sweep)
+    sweep.launcher.cancel(sweep)
     assert asked == [("scancel", "7"), ("scancel", "7", "8", "9")]
     answer(monkeypatch, "", SACCT)
-    slurm.cancel(sweep)
+    sweep.launcher.cancel(sweep)
     assert len(asked) == 2
 
 

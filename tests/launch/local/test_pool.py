@@ -4,11 +4,11 @@ import socket
 import threading
 
 import pytest
-from sweeps import sweep_of
 
-from scorebo.launch import pool
+from scorebo.launch.local import pool
 from scorebo.launch.run_notes import read_note
 from scorebo.launch.sweep import Sweep
+from tests.launch.sweeps import sweep_of
 from tests.store.store_samples import make_run
 
 NOBODY = 2**22 + 1  # larger than any process id
