@@ -184,7 +184,7 @@ def _provenance(options: argparse.Namespace) -> None:
 
 
 def _health(options: argparse.Namespace) -> None:
-    from scorebo.report.health import format_health
+    from scorebo.report.statistics.health import format_health
 
     chosen = evidence_of(query_of(options)).selection()
     print(f"{format_health(chosen.table)}\n\n({chosen})")

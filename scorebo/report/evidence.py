@@ -30,7 +30,7 @@ class Evidence:
 
     def __init__(self, query: Query | Path | str, table: pd.DataFrame | None = None) -> None:
         from scorebo.config.compose_many import Composer
-        from scorebo.report.health import unhealthy_runs
+        from scorebo.report.statistics.health import unhealthy_runs
         from scorebo.store import collect
 
         self.query = query if isinstance(query, Query) else Query(query)
@@ -100,7 +100,7 @@ class Evidence:
 
     def health_notes(self, chosen: Selection) -> list[str]:
         """What a reader must know of the samplers of these runs, and of those left out for theirs."""
-        from scorebo.report.health import health_note
+        from scorebo.report.statistics.health import health_note
 
         rows = self._ill
         if chosen.experiment is not None:

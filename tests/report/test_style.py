@@ -3,9 +3,9 @@ import itertools
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
-from report_tables import AL_METHODS, AL_TASKS, BO_METHODS, BO_TASKS
 
 from scorebo.report.style import METHODS, SPARE, label, method_order, method_styles, task_order, title
+from tests.report.report_tables import AL_METHODS, AL_TASKS, BO_METHODS, BO_TASKS
 
 
 @pytest.mark.parametrize(

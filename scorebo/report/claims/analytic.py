@@ -6,7 +6,7 @@ import numpy as np
 
 from scorebo.report.claims.base import CONTRADICTED, SUPPORTED, Claim, Evidence, Part
 from scorebo.report.claims.statements import positive
-from scorebo.report.examples import distances_per_set, grid, small_fit
+from scorebo.report.small_fits import distances_per_set, grid, small_fit
 from scorebo.report.statistics import Estimate
 
 FITS = range(1, 11)

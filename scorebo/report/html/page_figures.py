@@ -11,10 +11,10 @@ from typing import Any
 from scorebo.errors import InputError, check_choice
 from scorebo.report.evidence import Evidence
 from scorebo.report.figures import FIGURES, figure_input
+from scorebo.report.figures.render import FigureData
 from scorebo.report.html.panels import figure_panels
 from scorebo.report.html.tables import Cell, command, number, table
 from scorebo.report.query import Query
-from scorebo.report.render import FigureData
 from scorebo.report.selection import Selection
 from scorebo.report.style import label, method_order, task_order, title
 

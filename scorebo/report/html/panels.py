@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 
-from scorebo.report.comparisons import RANKING
-from scorebo.report.curves import SMALL_NUMBERS
+from scorebo.report.figures.metric_curves import RANKING
+from scorebo.report.figures.render import Drawing, FigureData, Line, Panel, linear_limits
 from scorebo.report.html.colors import on_dark
-from scorebo.report.render import Drawing, FigureData, Line, Panel, linear_limits
+from scorebo.report.statistics.curves import SMALL_NUMBERS
 from scorebo.report.style import RC, label, method_order, method_styles
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ import pandas as pd
 
 from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Finding
 from scorebo.report.claims.text import evidence_words, statement_words, verdict_words
-from scorebo.report.health import THRESHOLDS, health
 from scorebo.report.html.stopped import ranges, span, stopped_table
 from scorebo.report.html.tables import Cell, command, number, table
 from scorebo.report.provenance import DIGITS
 from scorebo.report.selection import Selection
+from scorebo.report.statistics.health import THRESHOLDS, health
 from scorebo.report.style import label, method_order, task_order, title
 from scorebo.store.columns import PHASES, phase_columns
 

@@ -209,10 +209,10 @@ def test_failed_points_are_counted_by_run(tmp_path):
 def test_healthy_runs_alone(results, tmp_path, monkeypatch):
     evidence = Evidence(Query(results, "smoke"))
     ill = set(evidence.table["run_id"].unique()[:3])
-    monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: ill)
+    monkeypatch.setattr("scorebo.report.statistics.health.unhealthy_runs", lambda table: ill)
     left = Evidence(Query(results, "smoke", healthy_only=True))
     assert set(evidence.table["run_id"]) - set(left.table["run_id"]) == ill
-    monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: set(table["run_id"]))
+    monkeypatch.setattr("scorebo.report.statistics.health.unhealthy_runs", lambda table: set(table["run_id"]))
     with pytest.raises(InputError, match="No run has a healthy sampler"):
         Evidence(Query(results, healthy_only=True))
 
@@ -232,7 +232,7 @@ def test_provenance_reads_the_report(report, results, tmp_path, monkeypatch, cap
     state = compare_with_now(found, moved)
     assert (state.unchanged, len(state.gone), state.further) == (count - 1, 1, 3)
     ill = set(collect(moved).query("acquisition == 'mes' and seed < 3")["run_id"])
-    monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: ill)
+    monkeypatch.setattr("scorebo.report.statistics.health.unhealthy_runs", lambda table: ill)
     healthy = {"experiment": "bo_regret", "scale": "smoke", "healthy_only": True}
     assert compare_with_now({**found, "selection": healthy}, moved).further == 1
 

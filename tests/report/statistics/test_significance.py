@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from scorebo.report.statistics.power import power, seeds_for_effect, seeds_needed
-from scorebo.report.statistics.ranks import critical_difference, rank_test
+from scorebo.report.statistics.rank_test import critical_difference, rank_test
 from scorebo.report.statistics.significance import holm, probability_of_improvement, wilcoxon
 
 

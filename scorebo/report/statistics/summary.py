@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from scorebo.report.regrets import LOG, measured_rows
+from scorebo.report.statistics.regrets import LOG, measured_rows
+from scorebo.report.statistics.table import NAMES, RUN
 from scorebo.report.style import label, method_order, task_order, title
-from scorebo.report.table import NAMES, RUN
 
 METRICS = {"negative_mll": "Negative MLL", "rmse": "RMSE"}
 OPTIMIZATION_METRICS = {

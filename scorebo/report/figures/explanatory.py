@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scorebo.report.examples import distances_per_set, grid, small_fit
-from scorebo.report.render import Drawing
+from scorebo.report.figures.render import Drawing
+from scorebo.report.small_fits import distances_per_set, grid, small_fit
 
 if TYPE_CHECKING:
     from scorebo.gp import FullyBayesianGP

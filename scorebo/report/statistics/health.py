@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from scorebo.report.statistics.summary import aligned
 from scorebo.report.style import label, method_order, task_order, title
-from scorebo.report.summary import aligned
 
 MOST_DIVERGENT = 0.05
 MOST_RHAT = 1.1

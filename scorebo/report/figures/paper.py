@@ -13,12 +13,13 @@ import pandas as pd
 
 from scorebo.errors import InputError, check_choice
 from scorebo.files import storage_errors, write_atomically
-from scorebo.report import example_figures, provenance
+from scorebo.report import provenance
 from scorebo.report.claims import reference
-from scorebo.report.comparisons import active_learning, additive, best_values, optimization, priors
 from scorebo.report.evidence import Evidence
-from scorebo.report.hyperparameter_figures import check_one_model, hyperparameters
-from scorebo.report.render import Drawing, FigureData, render
+from scorebo.report.figures import explanatory
+from scorebo.report.figures.hyperparameter_curves import check_one_model, hyperparameters
+from scorebo.report.figures.metric_curves import active_learning, additive, best_values, optimization, priors
+from scorebo.report.figures.render import Drawing, FigureData, render
 from scorebo.report.selection import Selection
 from scorebo.report.style import FORMATS
 
@@ -49,8 +50,8 @@ def draw(
 
     Args:
         figure: A name of `FIGURES`.
-        table: The tidy table, see `scorebo.report.table`; of `collect_hyperparameters` for figures of these; None for
-            figures from small fits.
+        table: The tidy table, see `scorebo.report.statistics.table`; of `collect_hyperparameters` for figures of
+            these; None for figures from small fits.
         out: The file; its ending (.pdf, .png or .svg) says the format. Its folder is made if it is not there.
         command: What the file says it was drawn with; by default this process's command.
         selection: How the runs were chosen, also kept in the file.
@@ -108,8 +109,8 @@ FIGURES = {
         "Log simple regret of NEI on the 8D GP sample with true hyperparameters and under two priors",
         partial(priors, metric="simple_regret", ylabel="Log10 simple regret"),
     ),
-    "sal-example": Figure("A posterior, three GPs and each one's share of SAL-HR", example_figures.sal, "fits"),
-    "scorebo-example": Figure("The same fit conditioned on optima", example_figures.scorebo, "fits"),
+    "sal-example": Figure("A posterior, three GPs and each one's share of SAL-HR", explanatory.sal, "fits"),
+    "scorebo-example": Figure("The same fit conditioned on optima", explanatory.scorebo, "fits"),
     "al-mll": Figure(
         "Negative MLL on the active-learning tasks, and the methods' ranking",
         partial(active_learning, metric="negative_mll", ylabel="Negative MLL", log=False),
@@ -145,12 +146,12 @@ FIGURES = {
     "scorebo-mc": _regret("SCoreBO by moment matching and by Monte Carlo"),
     "hellinger-mm": Figure(
         "Hellinger distance of each set, moment matching against exact: a good and a poor case",
-        partial(example_figures.moment_matching, distance="hellinger"),
+        partial(explanatory.moment_matching, distance="hellinger"),
         "fits",
     ),
     "wasserstein-mm": Figure(
         "Wasserstein distance of each set, moment matching against exact: a good and a poor case",
-        partial(example_figures.moment_matching, distance="wasserstein"),
+        partial(explanatory.moment_matching, distance="wasserstein"),
         "fits",
     ),
 }

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from scorebo.report import FIGURES, draw
-from scorebo.report.ranking import ranking
-from scorebo.report.regrets import measured_rows
-from scorebo.report.render import FigureData, Line, Panel, compose, narrow_drawing
+from scorebo.report.figures.render import FigureData, Line, Panel, compose, narrow_drawing
+from scorebo.report.statistics.ranking import ranking
+from scorebo.report.statistics.regrets import measured_rows
 from scorebo.store import collect
 from scripts.validation.synthetic_results import make_results, wanted
 from tests.report.report_tables import bo_run, bo_suite, join, suite
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "plot_figures.py"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "plot_figures.py"
 
 
 def gp8(models, methods=("nei",)):
