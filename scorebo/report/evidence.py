@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scorebo.config import available
 from scorebo.config.scale import SCALES, at_scale
 from scorebo.errors import InputError
 from scorebo.report.query import Query
@@ -110,6 +111,8 @@ class Evidence:
     def runs(self, experiment: str) -> pd.DataFrame:
         """The records of those of the experiment's runs that have ended: what claims are about is their outcome."""
         self.asked.add(experiment)
+        if experiment not in available("experiment", self.query.config_dir):
+            raise MissingRunsError(f"there is no experiment={experiment} here or in --config-dir")
         try:
             table = self.of(experiment).table
         except NoRunsError as error:

@@ -66,11 +66,12 @@ def _moment_matching(_: Evidence) -> list[Part]:
 
 
 CLAIMS = (
-    Claim("P15", "SAL-KL is BALD (exact)", _bald),
+    Claim("P15", "SAL-KL is BALD (exact)", _bald, needs_runs=False),
     Claim(
         "P16",
         "Moment matching keeps the shape of the exact distance; Hellinger is over-estimated, Wasserstein "
         "under-estimated where the variance is high and over-estimated where it is low",
         _moment_matching,
+        needs_runs=False,
     ),
 )

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scorebo.report.figures.render import Drawing
 from scorebo.report.small_fits import distances_per_set, grid, small_fit
 
 if TYPE_CHECKING:
@@ -23,88 +22,76 @@ NUM_OPTIMA = 2
 CASES = {"A good case": 7, "A poor case": 1}
 
 
-def sal(_: Any = None) -> Drawing:
+def sal(_: Any = None) -> Figure:
     """The mixture, the three GPs it is made of, and what each adds to SAL-HR."""
-
-    def drawing() -> Figure:
-        model = small_fit(EXAMPLE)
-        figure, axes = _rows(model.num_mcmc_samples + 1)
-        _mixture(axes[0], model)
-        near, _, _ = distances_per_set(model, "hellinger")
-        mean, variance = (part.detach().numpy() for part in model.marginals(grid(), observation_noise=True))
-        for m in range(model.num_mcmc_samples):
-            _one(axes[m + 1, 0], model, mean[:, m], variance[:, m], COLORS[m], f"GP {m + 1}")
-            _share(axes[m + 1, 1], near[:, m].numpy(), COLORS[m])
-        _total(axes[0, 1], near.mean(dim=1).numpy(), "SAL-HR, the mean of the shares below")
-        return figure
-
-    return drawing
+    model = small_fit(EXAMPLE)
+    figure, axes = _rows(model.num_mcmc_samples + 1)
+    _mixture(axes[0], model)
+    near, _, _ = distances_per_set(model, "hellinger")
+    mean, variance = (part.detach().numpy() for part in model.marginals(grid(), observation_noise=True))
+    for m in range(model.num_mcmc_samples):
+        _one(axes[m + 1, 0], model, mean[:, m], variance[:, m], COLORS[m], f"GP {m + 1}")
+        _share(axes[m + 1, 1], near[:, m].numpy(), COLORS[m])
+    _total(axes[0, 1], near.mean(dim=1).numpy(), "SAL-HR, the mean of the shares below")
+    return figure
 
 
-def scorebo(_: Any = None) -> Drawing:
+def scorebo(_: Any = None) -> Figure:
     """The same, each GP conditioned on two of its optima."""
+    import torch
 
-    def drawing() -> Figure:
-        import torch
+    from scorebo.acquisition import SCoreBO
+    from scorebo.optima import sample_optima
+    from scorebo.search.box import unit_box
 
-        from scorebo.acquisition import SCoreBO
-        from scorebo.optima import sample_optima
-        from scorebo.search.box import unit_box
-
-        model = small_fit(EXAMPLE)
-        inputs, outputs = sample_optima(model, unit_box(1), num_optima=NUM_OPTIMA, seed=1)
-        acquisition = SCoreBO(model, inputs, outputs)
-        points = grid()
-        with torch.no_grad():
-            shares = acquisition.per_optimum(points, acquisition.levels)  # N x M x b
-            mean, variance = acquisition.conditional_moments(points)
-        figure, axes = _rows(model.num_mcmc_samples + 1)
-        _mixture(axes[0], model)
-        for m in range(model.num_mcmc_samples):
-            for n in range(NUM_OPTIMA):
-                style = "-" if n == 0 else "--"
-                spread = variance[n, m].numpy()
-                _one(
-                    axes[m + 1, 0],
-                    model,
-                    mean[n, m].numpy(),
-                    spread,
-                    COLORS[m],
-                    f"GP {m + 1} given its first (solid) or second optimum",
-                    style,
-                )
-                axes[m + 1, 0].plot(float(inputs[n, m, 0]), float(outputs[n, m, 0]), "*", color=COLORS[m], markersize=6)
-                _share(axes[m + 1, 1], shares[n, m].numpy(), COLORS[m], style)
-        _total(axes[0, 1], shares.mean(dim=(0, 1)).numpy(), "SCoreBO-HR, the mean of the shares below")
-        return figure
-
-    return drawing
+    model = small_fit(EXAMPLE)
+    inputs, outputs = sample_optima(model, unit_box(1), num_optima=NUM_OPTIMA, seed=1)
+    acquisition = SCoreBO(model, inputs, outputs)
+    points = grid()
+    with torch.no_grad():
+        shares = acquisition.per_optimum(points, acquisition.levels)  # N x M x b
+        mean, variance = acquisition.conditional_moments(points)
+    figure, axes = _rows(model.num_mcmc_samples + 1)
+    _mixture(axes[0], model)
+    for m in range(model.num_mcmc_samples):
+        for n in range(NUM_OPTIMA):
+            style = "-" if n == 0 else "--"
+            spread = variance[n, m].numpy()
+            _one(
+                axes[m + 1, 0],
+                model,
+                mean[n, m].numpy(),
+                spread,
+                COLORS[m],
+                f"GP {m + 1} given its first (solid) or second optimum",
+                style,
+            )
+            axes[m + 1, 0].plot(float(inputs[n, m, 0]), float(outputs[n, m, 0]), "*", color=COLORS[m], markersize=6)
+            _share(axes[m + 1, 1], shares[n, m].numpy(), COLORS[m], style)
+    _total(axes[0, 1], shares.mean(dim=(0, 1)).numpy(), "SCoreBO-HR, the mean of the shares below")
+    return figure
 
 
-def moment_matching(_: Any = None, *, distance: str) -> Drawing:
+def moment_matching(_: Any = None, *, distance: str) -> Figure:
     """Each set's distance by moment matching (solid) and exactly (dashed): a good and a poor case side by side."""
-
-    def drawing() -> Figure:
-        figure = Figure(figsize=(7.2, 5.2), layout="constrained")
-        axes = figure.subplots(4, 2, sharex=True, squeeze=False)
-        for column, (words, seed) in enumerate(CASES.items()):
-            model = small_fit(seed)
-            near, exact, _ = (part.numpy() for part in distances_per_set(model, distance))
-            _posteriors(axes[0, column], model)
-            axes[0, column].set_title(words)
-            for m in range(model.num_mcmc_samples):
-                x = grid().numpy()[:, 0]
-                axes[m + 1, column].plot(x, near[:, m], color=COLORS[m], label="Moment matching")
-                axes[m + 1, column].plot(x, exact[:, m], color=COLORS[m], linestyle="--", label="Exact (2048 samples)")
-                _from_zero(axes[m + 1, column])
-                axes[m + 1, 0].set_ylabel(f"{distance.capitalize()},\nset {m + 1}")
-            axes[-1, column].set_xlabel("x")
-        axes[0, 0].set_ylabel("Posterior of each set")
-        figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-        figure.align_ylabels(axes[:, 0])
-        return figure
-
-    return drawing
+    figure = Figure(figsize=(7.2, 5.2), layout="constrained")
+    axes = figure.subplots(4, 2, sharex=True, squeeze=False)
+    for column, (words, seed) in enumerate(CASES.items()):
+        model = small_fit(seed)
+        near, exact, _ = (part.numpy() for part in distances_per_set(model, distance))
+        _posteriors(axes[0, column], model)
+        axes[0, column].set_title(words)
+        for m in range(model.num_mcmc_samples):
+            x = grid().numpy()[:, 0]
+            axes[m + 1, column].plot(x, near[:, m], color=COLORS[m], label="Moment matching")
+            axes[m + 1, column].plot(x, exact[:, m], color=COLORS[m], linestyle="--", label="Exact (2048 samples)")
+            _from_zero(axes[m + 1, column])
+            axes[m + 1, 0].set_ylabel(f"{distance.capitalize()},\nset {m + 1}")
+        axes[-1, column].set_xlabel("x")
+    axes[0, 0].set_ylabel("Posterior of each set")
+    figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    figure.align_ylabels(axes[:, 0])
+    return figure
 
 
 def _rows(count: int) -> tuple[Figure, np.ndarray]:

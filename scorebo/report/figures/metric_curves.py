@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scorebo.report.figures.render import FigureData, Line, Panel
+from scorebo.report.figures.base import FigureData, Line, Panel
 from scorebo.report.statistics.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
 from scorebo.report.statistics.final_values import method_names
 from scorebo.report.statistics.ranking import TIME, ranking

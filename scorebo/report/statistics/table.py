@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from scorebo.errors import InputError
+from scorebo.report.style import method_order, task_order
 
 NAMES = ["benchmark", "model", "acquisition"]
 RUN = [*NAMES, "seed"]
@@ -54,6 +55,12 @@ def require_values(rows: pd.DataFrame, metric: str) -> None:
     """Refuse rows in which the metric has no finite value at all."""
     if not np.isfinite(rows[metric]).any():
         raise InputError(f"The table of results has no finite value of {metric}.")
+
+
+def paper_order(column: pd.Series) -> pd.Series:
+    """The key with which `sort_values` brings tasks and methods into the paper's order, and leaves other columns."""
+    order = {"benchmark": task_order, "acquisition": method_order}.get(str(column.name))
+    return column if order is None else column.map(order(column).index)
 
 
 def choose_model(

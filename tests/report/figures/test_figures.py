@@ -7,7 +7,8 @@ import pytest
 
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, draw
-from scorebo.report.figures.render import FigureData, Line, Panel, compose, linear_limits
+from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.figures.render import compose, linear_limits
 from scorebo.report.style import METHODS
 from tests.report.report_tables import AL_METHODS, join, run, suite
 
