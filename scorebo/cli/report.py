@@ -212,7 +212,7 @@ def _report(options: argparse.Namespace) -> None:
         raise InputError(f"The report's file must end in .html, got '{options.out}'.")
     more = {"figures": options.figure, "claims": options.claim}
     figures, words = write_report(evidence_of(query_of(options)), options.out, invocation=options.given, **more)
-    drawn = sum(figure.drawn for figure in figures)
+    drawn = sum(figure.data is not None for figure in figures)
     print(f"{options.out}: {drawn} of {len(figures)} figures, {options.out.stat().st_size / 1e6:.1f} MB ({words})")
 
 

@@ -120,6 +120,7 @@ def test_a_figure_that_draws_itself_is_a_picture_on_the_page(folder):
     page = (folder / "report.html").read_text()
     article = re.search('<article class="figure" id="my-bars">.*?</article>', page, re.DOTALL)[0]
     assert '<img alt="Number of runs by method" src="data:image/svg+xml;base64,' in article
+    assert "<li>Runs with an unhealthy sampler, among those shown: " in article
     assert "my-bars" not in in_page(page)["figures"]
     assert 'id="rosenbrock4-hyperparameters"' in page  # those that any runs can be shown by
 

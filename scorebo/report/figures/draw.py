@@ -44,7 +44,7 @@ def draw(
         out: The file; its ending (.pdf, .png or .svg) says the format. Its folder is made if it is not there.
         command: What the file says it was drawn with; by default this process's command.
         selection: How the runs were chosen, also kept in the file.
-        notes: Written below the figure, before its own.
+        notes: Written below panels of lines, before their own; a figure that draws itself takes none.
         narrow: Laid out for one column of a journal instead of two.
 
     Returns:

@@ -6,7 +6,7 @@ import base64
 import shlex
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -34,7 +34,7 @@ GENERAL = {
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure on the page, as `data` of panels for its script or as a `picture`; without either, `state` says why.
+    """A figure on the page: the panels that its script draws, or a picture. Where `data` is None, `state` says why.
 
     `chosen` says from which runs it was drawn; None for one that has none.
     """
@@ -45,12 +45,6 @@ class PageFigure:
     command: str
     chosen: Selection | None = None
     data: dict[str, Any] | None = None
-    picture: str | None = None
-
-    @property
-    def drawn(self) -> bool:
-        """Whether it is there."""
-        return bool(self.data or self.picture)
 
 
 def figures_of(evidence: Evidence, more: Iterable[str]) -> dict[str, str]:
@@ -82,13 +76,12 @@ def page_figure(name: str, evidence: Evidence, words: str | None = None) -> Page
         reason = str(error) if evidence.query.explicit else short
         return PageFigure(figure.id, words, reason, _missing(name, figure, evidence))
     state = OWN_FITS if chosen is None else str(chosen)
-    shown = PageFigure(figure.id, words, state, _plot(name, figure, chosen.query if chosen else None), chosen)
     data = figure_panels(found)
     if data is None:
         picture = base64.b64encode(render(found, ".svg")).decode()
-        return replace(shown, picture=f"data:image/svg+xml;base64,{picture}")
+        data = {"picture": f"data:image/svg+xml;base64,{picture}", "notes": notes}
     data["curves"] = [] if chosen is None or chosen.experiment is None else _curves(chosen, evidence)
-    return replace(shown, data=data)
+    return PageFigure(figure.id, words, state, _plot(name, figure, chosen.query if chosen else None), chosen, data)
 
 
 def _plot(name: str, figure: Figure, query: Query | None) -> str:

@@ -138,13 +138,13 @@ def _page(
 ) -> str:
     rows = content.rows
     last = rows.drop_duplicates("run_id", keep="last")
-    drawn = sum(figure.drawn for figure in figures)
+    drawn = {figure.id: figure.data for figure in figures if figure.data}
     origin = provenance.describe("report", rows, invocation, content.selection)
     there = {f.name.rpartition("-")[2]: f for root in reversed(evidence.query.folders) for f in find_runs(root)}
     return page(
         title=f"scorebo: {', '.join(folder.resolve().name for folder in evidence.query.folders)}",
         subtitle=_subtitle(evidence),
-        overview=sections.overview_section(rows, content.words, findings, drawn, len(figures)),
+        overview=sections.overview_section(rows, content.words, findings, len(drawn), len(figures)),
         scorecard=part("scorecard", findings, sections.SIGNS, evidence_words(evidence.chosen)),
         figures=figures,
         health=part("health", THRESHOLDS, health(rows).to_dict("records")),
@@ -152,7 +152,10 @@ def _page(
         failures=_failures(evidence, content.wanted, there, last[~last["finished"].astype(bool)])
         + sections.failed_points_table(rows),
         provenance=_provenance(evidence, there, origin),
-        data={"figures": {figure.id: figure.data for figure in figures if figure.data}, "runs": _runs(evidence, last)},
+        data={
+            "figures": {name: data for name, data in drawn.items() if "picture" not in data},
+            "runs": _runs(evidence, last),
+        },
         origin=origin,
     )
 
