@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from scorebo.report import FIGURES, draw
-from scorebo.report.ranking import ranking
-from scorebo.report.regrets import measured_rows
-from scorebo.report.render import FigureData, Line, Panel, compose, narrow_drawing
+from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.figures.render import compose, narrow_drawing
+from scorebo.report.statistics.ranking import ranking
+from scorebo.report.statistics.regrets import measured_rows
 from scorebo.store import collect
 from scripts.validation.synthetic_results import make_results, wanted
 from tests.report.report_tables import bo_run, bo_suite, join, suite
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "plot_figures.py"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "plot_figures.py"
 
 
 def gp8(models, methods=("nei",)):
@@ -165,7 +166,7 @@ def test_notes_stay_inside_the_figure(narrow):
 
 
 def test_the_legend_of_moment_matching_covers_no_curve():
-    figure = FIGURES["hellinger-mm"].data(None)()
+    figure = FIGURES["hellinger-mm"].data(None)
     narrow_drawing(figure)
     figure.draw_without_rendering()
     box = figure.legends[0].get_window_extent()

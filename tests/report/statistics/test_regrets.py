@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
-from report_tables import BO_METHODS, BO_TASKS, bo_run, bo_suite, join, run
 
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, OPTIMIZATION_METRICS, draw, final_values, format_summary
-from scorebo.report.regrets import LEAST, measured_rows
-from scorebo.report.render import compose
+from scorebo.report.figures.render import compose
+from scorebo.report.statistics.regrets import LEAST, measured_rows
 from scorebo.report.style import method_styles
+from tests.report.report_tables import BO_METHODS, BO_TASKS, bo_run, bo_suite, join, run
 
 
 def data(table):

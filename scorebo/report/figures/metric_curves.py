@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scorebo.report.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
-from scorebo.report.ranking import TIME, ranking
-from scorebo.report.regrets import LOG, measured_rows, with_values
-from scorebo.report.render import FigureData, Line, Panel
+from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.statistics.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
 from scorebo.report.statistics.final_values import method_names
+from scorebo.report.statistics.ranking import TIME, ranking
+from scorebo.report.statistics.regrets import LOG, measured_rows, with_values
+from scorebo.report.statistics.table import choose_model, model_rows, optimal_value, require_values
 from scorebo.report.style import display, method_order, task_order, title
-from scorebo.report.table import choose_model, model_rows, optimal_value, require_values
 
 # The MAP reference has a model of its own, and stands beside methods under another.
 OWN_MODELS = {"nei_map": "map"}

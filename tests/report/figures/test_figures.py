@@ -4,12 +4,13 @@ import re
 import matplotlib
 import numpy as np
 import pytest
-from report_tables import AL_METHODS, join, run, suite
 
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, draw
-from scorebo.report.render import FigureData, Line, Panel, compose, linear_limits
+from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.figures.render import compose, linear_limits
 from scorebo.report.style import method_styles
+from tests.report.report_tables import AL_METHODS, join, run, suite
 
 MAGIC = {".pdf": b"%PDF-", ".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml"}
 WORDS = ["Gramacy (1D)", "Higdon", "Gramacy (2D)", "Branin", "Ishigami", "Hartmann-6", "Ranking"]

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from scorebo.errors import InputError
+from scorebo.report.style import method_order, task_order
 from scorebo.store import schema
 
 NAMES = list(schema.NAMES)
@@ -72,6 +73,12 @@ def optimal_value(table: pd.DataFrame, task: str) -> float | None:
 
 def _of_task(table: pd.DataFrame, task: str, column: str) -> pd.Series:
     return table.loc[table["benchmark"] == task, column] if column in table else pd.Series(dtype=object)
+
+
+def paper_order(column: pd.Series) -> pd.Series:
+    """The key with which `sort_values` brings tasks and methods into the paper's order, and leaves other columns."""
+    order = {"benchmark": task_order, "acquisition": method_order}.get(str(column.name))
+    return column if order is None else column.map(order(column).index)
 
 
 def choose_model(
