@@ -10,7 +10,7 @@ import numpy as np
 
 from scorebo._numba._vectorized import exp
 from scorebo._numba.cache import njit
-from scorebo.gp._sweep import sweep
+from scorebo.gp._inverse import sweep
 from scorebo.gp._warp import pull_concentrations, warp_points
 
 # From so many dimensions on products of matrices beat sums over packed squares; these would take D·n²/2 numbers, too.
