@@ -14,7 +14,7 @@ from yaml import YAMLError
 
 from scorebo.config.display import check_display
 from scorebo.config.installed import installed, store_config
-from scorebo.config.overrides import key_of, of_experiment, override_experiment
+from scorebo.config.overrides import key_of, names_class, of_experiment, override_experiment, replace_nodes
 from scorebo.config.scale import apply_scale
 from scorebo.errors import InputError, check_choice, check_integer, check_number
 from scorebo.store.identity import passed
@@ -129,10 +129,13 @@ def hydra_compose(overrides: Sequence[str], config_dir: Path | None) -> DictConf
 
     given = [_quote_choice(override) for override in overrides if not of_experiment(override)]
     _check_choices(given, config_dir)
+    replaced = [override for override in given if names_class(override)]
+    merged = [override for override in given if override not in replaced]
     search = [] if config_dir is None else [f"hydra.searchpath=['file://{config_dir.resolve()}']"]
     with _hydra():
-        config = compose("config", overrides=given + search, return_hydra_config=True)
+        config = compose("config", overrides=merged + search, return_hydra_config=True)
     config = without_hydra(config, config.hydra.runtime.choices)
+    replace_nodes(config, replaced)
     override_experiment(config, overrides)
     return config
 
