@@ -79,6 +79,8 @@ def load_class(what: str, value: object, named: Mapping[str, T], expected: type)
     fits = isinstance(found, type) and issubclass(found, expected)
     if not fits:
         raise InputError(f"The {what} '{value}' is not a subclass of {expected.__module__}.{expected.__qualname__}.")
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        raise InputError(f"The {what} '{value}' lacks the method {', '.join(missing)}.")
     return found
 
 

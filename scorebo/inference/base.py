@@ -136,5 +136,5 @@ def make(sampler: type[Sampler], settings: Mapping[str, Any]) -> Sampler:
     given = {name: value for name, value in settings.items() if name in own}
     try:
         return sampler(**given)
-    except TypeError as error:  # a setting without a default, or a method, that is missing
+    except TypeError as error:  # a setting without a default is missing
         raise InputError(f"Sampler '{sampler.name}' cannot be made: {error}.") from error
