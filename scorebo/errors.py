@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import reprlib
-from collections.abc import Iterable, Sequence
-from importlib import metadata
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+T = TypeVar("T")
 
 # A point of more coordinates than the first buries the message it is in, and is told by as many as the second.
 SHOWN, FEW = 12, 4
@@ -61,6 +63,25 @@ def check_choice(what: str, value: object, allowed: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(str(value), choices, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
     raise InputError(f"Unknown {what} '{value}'.{hint} Allowed: {', '.join(choices)}.")
+
+
+def load_class(what: str, value: object, named: Mapping[str, T], expected: type) -> T:
+    """The subclass of `expected` that `value` is: the class itself, a name among `named`, or an import path."""
+    found: Any = value
+    if isinstance(value, str) and "." in value:
+        module, _, name = value.rpartition(".")
+        try:
+            found = getattr(import_module(module), name)
+        except Exception as error:  # whatever the user's module raises
+            raise InputError(f"The {what} '{value}' cannot be loaded. {reason_of(error)}") from error
+    elif not isinstance(value, type):
+        found = named[check_choice(what, value, [*named, "your_package.YourClass"])]
+    fits = isinstance(found, type) and issubclass(found, expected)
+    if not fits:
+        raise InputError(f"The {what} '{value}' is not a subclass of {expected.__module__}.{expected.__qualname__}.")
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        raise InputError(f"The {what} '{value}' lacks the method {', '.join(missing)}.")
+    return found
 
 
 def check_integer(what: str, value: object, minimum: int) -> int:

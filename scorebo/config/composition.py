@@ -17,6 +17,7 @@ from scorebo.config.installed import installed, store_config
 from scorebo.config.overrides import key_of, names_class, of_experiment, override_experiment, replace_nodes
 from scorebo.config.scale import apply_scale
 from scorebo.errors import InputError, check_choice, check_integer, check_number
+from scorebo.inference.samplers import check_settings
 from scorebo.store.identity import passed
 
 if TYPE_CHECKING:
@@ -37,22 +38,15 @@ LEAST = {
     "mcmc.warmup": 1,
     "mcmc.thinning": 1,
     "mcmc.num_mcmc_samples": 1,
-    "mcmc.max_tree_depth": 1,
     "mcmc.num_optima": 1,
     "mcmc.num_features": 1,
-    "mcmc.transitions": 1,
-    "mcmc.refresh_every": 1,
     "acquisition_optimizer.raw_samples": 1,
     "acquisition_optimizer.num_restarts": 1,
     "acquisition_optimizer.maxiter": 1,
 }
-OPTIONAL = ("workers", "mcmc.num_optima", "mcmc.num_features", "mcmc.transitions", "mcmc.refresh_every")
-SEQUENTIAL_SETTINGS = ("transitions", "refresh_every", "refresh_fraction")
-SAMPLER_SETTINGS = (
-    *("sampler", "warmup", "thinning", "num_mcmc_samples", "max_tree_depth", "target_acceptance"),
-    *SEQUENTIAL_SETTINGS,
-)
-MCMC_SETTINGS = (*SAMPLER_SETTINGS, "num_optima", "num_features", "version")
+OPTIONAL = ("workers", "mcmc.num_optima", "mcmc.num_features")
+# Settings of an mcmc node that are not the sampler's.
+NOT_OF_SAMPLER = ("num_optima", "num_features", "version")
 ACQUISITION_OPTIMIZER_SETTINGS = ("raw_samples", "num_restarts", "maxiter", "sample_around_best_sigma", "version")
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 # What a run does when an evaluation fails.
@@ -194,7 +188,7 @@ def _model_node(name: str) -> DictConfig:
 
 def sampler_settings(mcmc: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of an mcmc node that concern the sampler, as `fit_gp` takes them; the others concern optima."""
-    return {name: mcmc[name] for name in SAMPLER_SETTINGS if name in mcmc}
+    return {str(name): value for name, value in mcmc.items() if name not in NOT_OF_SAMPLER}
 
 
 def load_benchmark(name: str, **overrides: Any) -> Benchmark:
@@ -260,23 +254,14 @@ def _check(config: DictConfig) -> None:
             raise InputError(f"{node} must be a node of settings, got {config.get(node)!r}.")
     for node in NAMED:
         check_display(node, config[node].get("display", {}))
-    for node, allowed in (("mcmc", MCMC_SETTINGS), ("acquisition_optimizer", ACQUISITION_OPTIMIZER_SETTINGS)):
-        for name in config[node]:
-            check_choice(f"setting in '{node}'", name, allowed)
+    for name in config.acquisition_optimizer:
+        check_choice("setting in 'acquisition_optimizer'", name, ACQUISITION_OPTIMIZER_SETTINGS)
     for name, minimum in LEAST.items():
         value = OmegaConf.select(config, name)
         if value is not None or name not in OPTIONAL:
             check_integer(name, value, minimum)
     check_choice("on_failure", config.get("on_failure"), ON_FAILURE)
-    sampler = check_choice("mcmc.sampler", config.mcmc.get("sampler"), ("map", "nuts", "pyro", "sequential"))
-    unused = [] if sampler == "sequential" else [name for name in SEQUENTIAL_SETTINGS if name in config.mcmc]
-    if unused:
-        raise InputError(f"mcmc.{unused[0]} has no effect with mcmc.sampler={sampler}: add mcmc=sequential.")
-    acceptance = check_number("mcmc.target_acceptance", config.mcmc.get("target_acceptance"), 0.0, exclusive=True)
-    if acceptance >= 1.0:
-        raise InputError(f"mcmc.target_acceptance must be below 1, got {acceptance:g}.")
-    if (fraction := config.mcmc.get("refresh_fraction")) is not None:
-        check_number("mcmc.refresh_fraction", fraction, 0.0)
+    check_settings(**sampler_settings(config.mcmc))
     check_number(
         "acquisition_optimizer.sample_around_best_sigma",
         config.acquisition_optimizer.get("sample_around_best_sigma"),

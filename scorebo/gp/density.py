@@ -40,7 +40,7 @@ class LogDensity:
         noise_floor: float | None = None,
         labels: np.ndarray | None = None,
     ) -> None:
-        self.surrogate = surrogate
+        self.X, self.y, self.surrogate = X, y, surrogate
         self.noise_floor = surrogate.noise_floor if noise_floor is None else noise_floor
         self.dim_inputs = X.shape[1]
         self.coordinates = surrogate.coordinates(self.dim_inputs)

@@ -16,10 +16,11 @@ from torch import Tensor
 
 from scorebo.acquisition import Context, build_strategy
 from scorebo.benchmarks.base import Benchmark
-from scorebo.config import instantiate, load_model
+from scorebo.config import instantiate, load_model, sampler_settings
 from scorebo.errors import EvaluationError, InputError, TaskError, describe_point, reason_of
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry
+from scorebo.inference.samplers import build_sampler
 from scorebo.run import metrics
 from scorebo.run.avoidance import MOST_FAILURES, fit_tried, propose, tried_points
 from scorebo.run.processor import processor_seconds
@@ -55,6 +56,7 @@ class Run:
         self.optimizer = passed(config["acquisition_optimizer"])
         self.strategy = build_strategy(config["acquisition"], self.optimizer)
         self.design = self.benchmark.initial_design(self.seed)
+        self.sampler = build_sampler(self.surrogate, **sampler_settings(self.mcmc))
         # What the sampler hands on from one iteration to the next; stays empty for those that start anew.
         self.carry = Carry()
 

@@ -1,10 +1,8 @@
 """One iteration of a stored run, repeated from its files alone and compared with what was recorded.
 
 A record is a function of the configuration, the records before it, the points that failed in its iteration, which it
-names, and what the sampler handed on. A chain of partitions hands on the last it recorded. The sequential sampler hands
-on more, and only the last of that is in the checkpoint. Earlier states are made again: a cold chain takes from the
-state before it nothing but the step size and the number of cold chains so far, which its record tells, so that going
-forward from the last cold chain, at most `refresh_every` fits, leads to the state that is needed. Every fit on the way
+names, and the state that the sampler carried. Only the last state is in the checkpoint. Earlier ones are made again by
+repeating fits, from a record on whose state before it the sampler can tell (`Sampler.restart`); every fit on the way
 must give the recorded hyperparameters.
 """
 
@@ -15,10 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from scorebo.errors import EvaluationError, InputError, reason_of
-from scorebo.inference.sequential import State
 from scorebo.run.loop import Run, history, hyperparameters
 from scorebo.store import read_records, run_id
 from scorebo.store.checksummed import seal, unseal
@@ -61,7 +56,8 @@ def replay(folder: Path, iteration: int) -> Replay:
     tried = _tried_before(failures) if failed else records[iteration - 1].get("failed_points", [])
     avoid = "attempt" in failures[-1] if failed else True
     run = Run({**config, "on_failure": "avoid" if avoid else "stop"})
-    differences = _restore(run, folder, config, records, iteration)
+    carried = iteration > 1 and reading.records[iteration - 2].get("needs_state")
+    differences = _restore(run, folder, config, records, iteration) if carried else []
     if differences:
         return Replay(iteration, None, differences, "the sampler's state before it cannot be made again")
     # Whether the model was judged is not in the configuration, which is of what makes a run the run it is.
@@ -100,40 +96,18 @@ def _differences_of_failure(stored: Mapping[str, Any], error: Exception, reason:
 def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Record], iteration: int) -> list[str]:
     """Give the run the sampler's state before an iteration; what differs on the way to it."""
     before: list[Any] = records[: iteration - 1]
-    sampler = (before[-1].get("mcmc") or {}).get("sampler") if before else None
-    if sampler == "partitions":
-        run.carry.state = {"labels": before[-1]["hyperparameters"]["group"][-1]}
-    if sampler != "sequential":
-        return []
     checkpoint, _ = read_checkpoint(folder, run_id(config))
     if checkpoint is not None and checkpoint.iteration == len(before):
         run.carry.state = checkpoint.state
         return []
-    cold = max(k for k, record in enumerate(before) if record["mcmc"] and record["mcmc"]["refresh_reason"])
-    if before[cold]["mcmc"]["refresh_reason"] != "first":
-        run.carry.state = _due(before[cold]["mcmc"], run.mcmc["refresh_every"])
-    for k in range(cold, len(before)):
+    start, run.carry.state = run.sampler.restart(before)
+    for k in range(start, len(before)):
         model, _ = run.fit(k + 1, *history(before[:k], before[k].get("failed_points", []), run.benchmark.dim))
         stored, now = {"hyperparameters": before[k]["hyperparameters"]}, {"hyperparameters": hyperparameters(model)}
         differences = differences_between(stored, _plain(now))
         if differences:
             return [f"iteration {k + 1}, {difference}" for difference in differences]
     return []
-
-
-def _due(cold: Mapping[str, Any], refresh_every: int) -> dict[str, Any]:
-    """A state after which the cold chain with these diagnostics is due, with all that the chain takes over from it."""
-    nothing = np.empty(0)
-    return State(
-        theta=nothing,
-        value=nothing,
-        recent=nothing,
-        step_size=cold["next_step_size"],
-        age=refresh_every,
-        num_refreshes=cold["num_refreshes"] - 1,
-        y=nothing,
-        inputs="",
-    ).as_dict()
 
 
 def differences_between(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

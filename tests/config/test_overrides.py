@@ -175,7 +175,7 @@ WITHOUT_EFFECT = [
     (
         "run",
         [*RUN, "+mcmc.num_mcmc_sample=3"],
-        "Unknown setting in 'mcmc' 'num_mcmc_sample'. Did you mean num_mcmc_samples",
+        "Unknown setting of sampler 'nuts' 'num_mcmc_sample'. Did you mean num_mcmc_samples",
     ),
     (
         "run",
@@ -185,7 +185,7 @@ WITHOUT_EFFECT = [
     (
         "run",
         [*RUN, "+mcmc.transitions=3"],
-        "transitions has no effect with mcmc.sampler=nuts: add mcmc=sequential",
+        "Unknown setting of sampler 'nuts' 'transitions'. Allowed: max_tree_depth, num_mcmc_samples, target_acc",
     ),
     ("sweep", [*RUN, "--scale", "small"], "scale=small is the size of an experiment, but none is given"),
     ("sweep", ["experiment=demo", "scale=small"], "experiment=demo has no scales: leave out scale=small"),
