@@ -10,10 +10,12 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from scorebo.config import LEAST, as_dict, check_required, config_file, explained, hydra_compose, resolve
+from scorebo.config.choices import config_file
+from scorebo.config.composition import as_dict, check_required, explained, hydra_compose, resolve
 from scorebo.config.overrides import key_of, of_experiment, override_experiment
 from scorebo.config.scale import apply_scale
-from scorebo.errors import InputError, check_integer
+from scorebo.config.schema import check_seed
+from scorebo.errors import InputError
 from scorebo.store.identity import run_id, run_ids
 
 # Of the reference acquisition, and what a file must say for itself to take its place.
@@ -39,7 +41,7 @@ class Composer:
         A file of an acquisition that has no defaults and no package of its own contributes the node `acquisition` and
         nothing else. If nothing else contributes to that node, which the reference's shows, it is the file's content.
         """
-        with explained(overrides, self.config_dir):
+        with explained():
             same = self._same_for_all_seeds(overrides)
             if same is not None:
                 return _with_seeds(same, seeds)
@@ -49,7 +51,7 @@ class Composer:
 
     def run_ids(self, overrides: Sequence[str], seeds: Sequence[Any] | None = None) -> list[str]:
         """The ids of the runs that `compose` gives, without a configuration for each."""
-        with explained(overrides, self.config_dir):
+        with explained():
             same = self._same_for_all_seeds(overrides)
         if same is not None and seeds is not None:
             return run_ids(same, _checked(seeds))
@@ -72,7 +74,7 @@ class Composer:
             return own
         # Any task and acquisition will do, since an experiment is composed over them.
         overrides = [f"experiment={name}", "benchmark=gramacy1", f"acquisition={REFERENCE}", *given]
-        with explained(overrides, self.config_dir):
+        with explained():
             node = self._unscaled(overrides).get("experiment")
         if not isinstance(node, DictConfig):
             raise InputError(f"The experiment config '{name}' has no node 'experiment'.")
@@ -164,7 +166,7 @@ def _with_seeds(plain: dict[str, Any], seeds: Sequence[Any] | None) -> list[dict
 
 
 def _checked(seeds: Sequence[Any]) -> list[int]:
-    return [check_integer("seed", seed, LEAST["seed"]) for seed in seeds]
+    return [check_seed("seed", seed) for seed in seeds]
 
 
 def _stands_alone(config: DictConfig) -> bool:
