@@ -14,7 +14,7 @@ from scorebo.config.choices import config_file
 from scorebo.config.composition import as_dict, check_required, explained, hydra_compose, resolve
 from scorebo.config.overrides import key_of, of_experiment, override_experiment
 from scorebo.config.scale import apply_scale
-from scorebo.config.schema import check_seed
+from scorebo.config.schema import check_node, check_seed
 from scorebo.errors import InputError
 from scorebo.store.identity import run_id, run_ids
 
@@ -89,12 +89,11 @@ class Composer:
 
     def _acquisition(self, name: str) -> dict[str, Any] | None:
         if name not in self._acquisitions:
-            path = config_file("acquisition", name, self.config_dir)
-            content = OmegaConf.to_container(OmegaConf.load(path))
-            text = path.read_text(encoding="utf-8")
-            plain = isinstance(content, dict) and content.keys() >= _OWN and "defaults" not in content
-            alone = plain and "@package" not in text and "${" not in text and "???" not in text
-            self._acquisitions[name] = content if alone else None  # type: ignore[assignment]
+            package, content = _load(config_file("acquisition", name, self.config_dir))
+            check_node("acquisition", content)
+            alone = package is None and content.keys() >= _OWN and "defaults" not in content
+            alone = alone and not _interpolations(content) and not OmegaConf.missing_keys(content)
+            self._acquisitions[name] = as_dict(content) if alone else None
         return self._acquisitions[name]
 
     def _plain(self, overrides: Sequence[str]) -> dict[str, Any] | None:
@@ -139,21 +138,28 @@ class Composer:
 
 def _node_of_experiment(path: Path) -> DictConfig | None:
     """What a file says of its experiment over what the files of its scales say, which lie beside it."""
-    content = OmegaConf.load(path)
-    text = path.read_text(encoding="utf-8")
-    if not isinstance(content, DictConfig) or "@package _global_" not in text or "${" in text:
+    package, content = _load(path)
+    if package != "_global_" or not isinstance(content.get("experiment"), DictConfig) or _interpolations(content):
         return None
-    scales = [path.parent / f"{name}.yaml" for name in content.get("defaults", []) if isinstance(name, str)]
-    if not isinstance(content.get("experiment"), DictConfig) or not content.keys() <= {"defaults", "experiment"}:
+    scales = [path.parent / f"{name}.yaml" for name in content.get("defaults", [])]
+    if not content.keys() <= {"defaults", "experiment"} or not all(file.is_file() for file in scales):
         return None
-    if len(scales) != len(content.get("defaults", [])) or not all(file.is_file() for file in scales):
+    loaded = [_load(file) for file in scales]
+    if any(where != "experiment.scales" or "defaults" in node or _interpolations(node) for where, node in loaded):
         return None
-    texts = [file.read_text(encoding="utf-8") for file in scales]
-    if not all("@package experiment.scales" in text and "defaults:" not in text and "${" not in text for text in texts):
-        return None
-    below = [OmegaConf.create({"scales": OmegaConf.create(text)}) for text in texts]
-    merged = OmegaConf.merge(*below, content.experiment)
-    return merged if isinstance(merged, DictConfig) else None
+    below = [OmegaConf.create({"scales": node}) for _, node in loaded]
+    return OmegaConf.merge(*below, content.experiment)  # type: ignore[return-value]
+
+
+def _load(path: Path) -> tuple[str | None, DictConfig]:
+    """The package that a config file names in its header, as Hydra reads it, and its content."""
+    from hydra.core.plugins import Plugins
+    from hydra.plugins.config_source import ConfigSource
+
+    sources: list[Any] = Plugins.instance().discover(ConfigSource)
+    files = next(source for source in sources if source.scheme() == "file")
+    found = files("scorebo", f"file://{path.parent.resolve()}").load_config(path.name)
+    return found.header["package"], found.config
 
 
 def _reference(override: str) -> str:
@@ -171,8 +177,13 @@ def _checked(seeds: Sequence[Any]) -> list[int]:
 
 def _stands_alone(config: DictConfig) -> bool:
     """Whether no interpolation can depend on the seed or the acquisition: each is plain, and names neither."""
+    texts = _interpolations(config)
+    return all(_PLAIN_INTERPOLATION.fullmatch(t) and "seed" not in t and "acquisition" not in t for t in texts)
+
+
+def _interpolations(config: DictConfig) -> list[str]:
+    """The values of a node that refer to others, at any depth."""
     values = [OmegaConf.to_container(config, resolve=False)]
     for value in values:  # grows while it is read
         values += value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
-    texts = [value for value in values if isinstance(value, str) and "${" in value]
-    return all(_PLAIN_INTERPOLATION.fullmatch(t) and "seed" not in t and "acquisition" not in t for t in texts)
+    return [value for value in values if isinstance(value, str) and "${" in value]
