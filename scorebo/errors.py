@@ -91,14 +91,17 @@ def check_integer(what: str, value: object, minimum: int) -> int:
     return value
 
 
-def check_number(what: str, value: object, minimum: float, *, exclusive: bool = False) -> float:
-    """Return `value` as a float if it is finite and at least (`exclusive`: above) `minimum`."""
+def check_number(
+    what: str, value: object, minimum: float, *, exclusive: bool = False, below: float = float("inf")
+) -> float:
+    """Return `value` as a float if it is finite, at least (`exclusive`: above) `minimum`, and below `below`."""
     usable = isinstance(value, int | float) and not isinstance(value, bool)
     if usable:
         number = float(value)  # type: ignore[arg-type]
-        if minimum < number < float("inf") or (not exclusive and number == minimum):
+        if minimum < number < below or (not exclusive and number == minimum):
             return number
     bound = f"above {minimum:g}" if exclusive else f"of at least {minimum:g}"
+    bound += f" and below {below:g}" if below < float("inf") else ""
     raise InputError(f"{what} must be a finite number {bound}, got {value!r}.")
 
 

@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from scorebo.acquisition import Context, MixtureMean, build_strategy, maximize
-from scorebo.config import ON_FAILURE, as_dict, compose, load_model, sampler_settings
+from scorebo.config import as_dict, compose, load_model, sampler_settings
+from scorebo.config.schema import ON_FAILURE
 from scorebo.errors import InputError, check_choice, check_integer, check_tensor, reason_of
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry

@@ -78,7 +78,7 @@ def _by_records(
         repairs.append(f"records.jsonl: {reading.problem}: cut back to iteration {count}")
     if checkpoint is not None:
         repairs.append(f"checkpoint.json is at iteration {checkpoint.iteration}, the good records end at {count}")
-    elif count or trouble != "is missing":
+    elif count or (folder / "checkpoint.json").exists():
         repairs.append(f"checkpoint.json {trouble}: made again from {count} good records")
     if count and reading.records[-1].get("needs_state"):
         raise InputError(
