@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
-from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from scipy.optimize import minimize
 from scipy.stats import kstest
 
 from scorebo.benchmarks import Benchmark
+from scorebo.config import instantiate
 from scorebo.errors import InputError
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "benchmark"
@@ -43,7 +43,7 @@ class BenchmarkContract:
 
     def build(self, **overrides: Any) -> Benchmark:
         node = OmegaConf.load(CONFIGS / f"{self.name}.yaml")["benchmark"]
-        return instantiate(OmegaConf.merge(node, overrides))
+        return instantiate("benchmark", OmegaConf.merge(node, overrides), expected=Benchmark)
 
     def test_numbers_are_those_of_the_specification(self, task):
         assert task.name == self.name

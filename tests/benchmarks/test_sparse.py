@@ -91,7 +91,8 @@ def test_ablation_differs_in_noise_and_name_only(task, deviations):
     node = compose([f"benchmark={task}", "acquisition=random"])
     for level, deviation in zip(("noise0", "low", "high"), deviations, strict=True):
         changed = compose([f"benchmark={task}_{level}", "acquisition=random"])
-        assert changed.benchmark == {**node.benchmark, "name": f"{task}_{level}", "noise_std": deviation}
+        own = {"name": f"{task}_{level}", "display": changed.benchmark.display, "noise_std": deviation}
+        assert changed.benchmark == {**node.benchmark, **own}
         assert (changed.model, changed.mcmc) == (node.model, node.mcmc)
     quiet = scorebo.load_benchmark(f"{task}_noise0")
     y, f = quiet.observe(quiet.initial_design(1)[0], 1, 1)
