@@ -39,6 +39,7 @@ from torch import Tensor
 from scorebo.benchmarks.checks import check_bounds, check_inputs, check_outputs
 from scorebo.errors import InputError, check_integer, check_number
 from scorebo.seeds import derive, generator
+from scorebo.store.schema import Task
 
 
 class Benchmark(ABC):
@@ -100,6 +101,10 @@ class Benchmark(ABC):
         Such a task returns a copy of itself with the seed's function and its `optimal_value`, all else the same.
         """
         return self
+
+    def describe(self) -> Task:
+        """What the first record of a run says of its task."""
+        return {"dim": self.dim, "maximize": self.maximize, "optimal_value": self.optimal_value}
 
     def initial_design(self, seed: int) -> Tensor:
         """Scrambled Sobol points of this seed in the task's own units, `initial x D`."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import reprlib
-from collections.abc import Iterable, Sequence
-from importlib import metadata
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+T = TypeVar("T")
 
 # A point of more coordinates than the first buries the message it is in, and is told by as many as the second.
 SHOWN, FEW = 12, 4
@@ -63,6 +65,25 @@ def check_choice(what: str, value: object, allowed: Iterable[str]) -> str:
     raise InputError(f"Unknown {what} '{value}'.{hint} Allowed: {', '.join(choices)}.")
 
 
+def load_class(what: str, value: object, named: Mapping[str, T], expected: type) -> T:
+    """The subclass of `expected` that `value` is: the class itself, a name among `named`, or an import path."""
+    found: Any = value
+    if isinstance(value, str) and "." in value:
+        module, _, name = value.rpartition(".")
+        try:
+            found = getattr(import_module(module), name)
+        except Exception as error:  # whatever the user's module raises
+            raise InputError(f"The {what} '{value}' cannot be loaded. {reason_of(error)}") from error
+    elif not isinstance(value, type):
+        found = named[check_choice(what, value, [*named, "your_package.YourClass"])]
+    fits = isinstance(found, type) and issubclass(found, expected)
+    if not fits:
+        raise InputError(f"The {what} '{value}' is not a subclass of {expected.__module__}.{expected.__qualname__}.")
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        raise InputError(f"The {what} '{value}' lacks the method {', '.join(missing)}.")
+    return found
+
+
 def check_integer(what: str, value: object, minimum: int) -> int:
     """Return `value` if it is a whole number of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
@@ -70,14 +91,17 @@ def check_integer(what: str, value: object, minimum: int) -> int:
     return value
 
 
-def check_number(what: str, value: object, minimum: float, *, exclusive: bool = False) -> float:
-    """Return `value` as a float if it is finite and at least (`exclusive`: above) `minimum`."""
+def check_number(
+    what: str, value: object, minimum: float, *, exclusive: bool = False, below: float = float("inf")
+) -> float:
+    """Return `value` as a float if it is finite, at least (`exclusive`: above) `minimum`, and below `below`."""
     usable = isinstance(value, int | float) and not isinstance(value, bool)
     if usable:
         number = float(value)  # type: ignore[arg-type]
-        if minimum < number < float("inf") or (not exclusive and number == minimum):
+        if minimum < number < below or (not exclusive and number == minimum):
             return number
     bound = f"above {minimum:g}" if exclusive else f"of at least {minimum:g}"
+    bound += f" and below {below:g}" if below < float("inf") else ""
     raise InputError(f"{what} must be a finite number {bound}, got {value!r}.")
 
 

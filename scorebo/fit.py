@@ -14,8 +14,10 @@ from torch import Tensor
 from scorebo.config import load_model
 from scorebo.errors import InputError, check_choice
 from scorebo.gp import FullyBayesianGP, Surrogate
+from scorebo.inference.base import COMMON, settings_of
 from scorebo.inference.fit import check_data
 from scorebo.inference.fit import fit_gp as fit_surrogate
+from scorebo.inference.samplers import sampler_class
 
 # `fit_gp` warns beyond these: how far inputs are outside the unit box, and mean and standard deviation of the outputs.
 # They leave room for a part of standardized data, or for data standardized with 1/n instead of 1/(n − 1).
@@ -37,13 +39,14 @@ def fit_gp(
         X: `n x D`, a tensor, an array or a nested list.
         Y: `n x 1` or `n`.
         model: name of a model config, a config node, or a `Surrogate`.
-        settings: those of `scorebo.inference.fit_gp` (warmup, thinning, sampler, …), and settings of the
-            model that differ from its config, e.g. `lengthscale=[0.1, 0.3]` for `model="true"`.
+        settings: those of `scorebo.inference.fit_gp` (sampler, seed, …) and of the sampler (warmup, thinning, …), and
+            settings of the model that differ from its config, e.g. `lengthscale=[0.1, 0.3]` for `model="true"`.
 
     Returns:
         The ensemble, with `diagnostics` of the fit.
     """
-    of_fit = inspect.signature(fit_surrogate).parameters
+    of_fit = {*inspect.signature(fit_surrogate).parameters, *COMMON}
+    of_fit |= set(settings_of(sampler_class(settings.get("sampler", "nuts"))))
     overrides = {name: value for name, value in settings.items() if name not in of_fit}
     X, Y = check_data(X, Y)
     surrogate = _surrogate(model, overrides)

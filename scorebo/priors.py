@@ -1,5 +1,5 @@
-"""The priors, by the paths that model configs name and that run ids contain, e.g. `scorebo.priors.LogNormal`."""
+"""The priors, by the paths that model configs name and that run ids contain; `Prior` is the base of your own."""
 
-from scorebo.gp.priors import Gamma, HalfCauchy, LogNormal, Normal
+from scorebo.gp.priors import Gamma, HalfCauchy, LogNormal, Normal, Prior
 
-__all__ = ["Gamma", "HalfCauchy", "LogNormal", "Normal"]
+__all__ = ["Gamma", "HalfCauchy", "LogNormal", "Normal", "Prior"]

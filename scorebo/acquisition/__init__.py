@@ -1,6 +1,7 @@
 """What to query: distances, acquisition functions, their maximizer, and the strategies the loop uses."""
 
 from scorebo.acquisition.baselines import BALD, BALM, BQBC, QBMGP
+from scorebo.acquisition.distances import Distance
 from scorebo.acquisition.entropy_search import JES, MES
 from scorebo.acquisition.maximize import maximize
 from scorebo.acquisition.mixture_mean import MixtureMean
@@ -22,6 +23,7 @@ __all__ = [
     "SAL",
     "UCB",
     "Context",
+    "Distance",
     "Maximize",
     "MixtureMean",
     "NoisyExpectedImprovement",

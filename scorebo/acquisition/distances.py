@@ -1,21 +1,61 @@
-"""Closed-form distances between normals, given as means and variances, accurate from nearly equal to wildly different.
+"""Statistical distances between predictive distributions of y: closed forms between normals, and estimators.
 
 Hvarfner, Hellsten, Hutter, Nardi. Self-Correcting Bayesian Optimization through Bayesian Active Learning. NeurIPS
-2023, appendix "Statistical distances" (its KL has typing errors; the formula here is the standard one).
-
-Every function takes means and (positive) variances that broadcast against each other, first those of the conditional,
-then those of the marginal, and returns the distances in the broadcast shape. Equal normals are at distance exactly 0,
-where the gradient of a distance with a kink (Hellinger, Wasserstein) is defined as 0.
+2023, appendices "Statistical distances" (its KL has typing errors; the formula here is the standard one) and "MC
+approximation of SAL and SCoreBO", with the 1/L its sums lack and with the mixture's own quantile function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
+from torch.quasirandom import SobolEngine
 
-Distance = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+from scorebo.acquisition.mixture import Mixture, Normals, affinity_deficit
+from scorebo.errors import load_class
+
+
+class Conditionals(Protocol):
+    """C distributions of y at each of b points: components of the mixture themselves (SAL) or others (SCoreBO)."""
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """Log density of each at y `b x (C or 1) x L`. `b x C x L`."""
+
+    def quantile(self, u: Tensor) -> Tensor:
+        """Quantiles of each at the levels u `L`, differentiable. `b x C x L`."""
+
+
+class Distance(ABC):
+    """A distance between a conditional q(y) and the marginal p(y), in closed form and estimated.
+
+    `acquisition.distance` names it: one of `DISTANCES`, or by its import path a class of your own, which is made
+    without arguments.
+    """
+
+    # Whether the levels of `estimate` are those of draws from each component of the mixture.
+    of_components: ClassVar[bool] = False
+
+    @abstractmethod
+    def closed_form(self, mean1: Tensor, variance1: Tensor, mean2: Tensor, variance2: Tensor) -> Tensor:
+        """Distances between normals, first the conditional, then the marginal, in the shape they broadcast to.
+
+        Those below are accurate from nearly equal to wildly different normals. Equal normals are at distance exactly
+        0, where the gradient of a distance with a kink (Hellinger, Wasserstein) is defined as 0.
+        """
+
+    @abstractmethod
+    def estimate(self, conditionals: Conditionals, mixture: Mixture, u: Tensor) -> Tensor:
+        """Quasi-Monte Carlo estimates of the distances between the conditionals and the mixture itself. `b x C`.
+
+        Args:
+            conditionals: C distributions at each of b points.
+            mixture: of M normals, the marginal, at each of b points.
+            u: levels in (0, 1), `L`, or `M x L` with `of_components`. They are fixed, so that an estimate is a smooth
+                deterministic function of the moments, and its gradient that of the estimate itself.
+        """
 
 
 def root(squared: Tensor) -> Tensor:
@@ -24,36 +64,84 @@ def root(squared: Tensor) -> Tensor:
     return torch.where(positive, torch.where(positive, squared, 1.0).sqrt(), 0.0)
 
 
-def hellinger(mean1: Tensor, variance1: Tensor, mean2: Tensor, variance2: Tensor) -> Tensor:
+class Hellinger(Distance):
     """Hellinger distance H (not H²): H² = 1 − √(2σ1σ2/(σ1²+σ2²)) exp(−¼(μ1−μ2)²/(σ1²+σ2²))."""
-    std1, std2 = variance1.sqrt(), variance2.sqrt()
-    # (σ1²+σ2²)/(2σ1σ2) = 1 + (σ1−σ2)²/(2σ1σ2): nothing cancels when the normals are nearly equal.
-    excess = _std_difference(std1, variance1, std2, variance2).square() / (2.0 * std1 * std2)
-    log_affinity = -0.5 * excess.log1p() - 0.25 * (mean1 - mean2).square() / (variance1 + variance2)
-    return root(-log_affinity.expm1())
+
+    of_components = True
+
+    def closed_form(self, mean1: Tensor, variance1: Tensor, mean2: Tensor, variance2: Tensor) -> Tensor:
+        std1, std2 = variance1.sqrt(), variance2.sqrt()
+        # (σ1²+σ2²)/(2σ1σ2) = 1 + (σ1−σ2)²/(2σ1σ2): nothing cancels when the normals are nearly equal.
+        excess = _std_difference(std1, variance1, std2, variance2).square() / (2.0 * std1 * std2)
+        log_affinity = -0.5 * excess.log1p() - 0.25 * (mean1 - mean2).square() / (variance1 + variance2)
+        return root(-log_affinity.expm1())
+
+    def estimate(self, conditionals: Conditionals, mixture: Mixture, u: Tensor) -> Tensor:
+        """√(1 − mean_ℓ √(q(y_ℓ)/p(y_ℓ))), y_ℓ from p: every component's quantiles at its own levels u `M x L`."""
+        y = mixture.components.quantile(u).flatten(start_dim=-2)
+        log_mixture = mixture.log_prob(y)
+        if isinstance(conditionals, Normals) and mixture.size > 1:  # A single component's own density is torch's.
+            return root(affinity_deficit(conditionals, y, log_mixture))
+        log_ratio = conditionals.log_prob(y.unsqueeze(-2)) - log_mixture.unsqueeze(-2)
+        return root(-(0.5 * log_ratio).expm1().mean(dim=-1))
 
 
-def wasserstein(mean1: Tensor, variance1: Tensor, mean2: Tensor, variance2: Tensor) -> Tensor:
+class Wasserstein(Distance):
     """Wasserstein-2 distance: √((μ1−μ2)² + (σ1−σ2)²)."""
-    std_difference = _std_difference(variance1.sqrt(), variance1, variance2.sqrt(), variance2)
-    return root((mean1 - mean2).square() + std_difference.square())
+
+    def closed_form(self, mean1: Tensor, variance1: Tensor, mean2: Tensor, variance2: Tensor) -> Tensor:
+        std_difference = _std_difference(variance1.sqrt(), variance1, variance2.sqrt(), variance2)
+        return root((mean1 - mean2).square() + std_difference.square())
+
+    def estimate(self, conditionals: Conditionals, mixture: Mixture, u: Tensor) -> Tensor:
+        """√(mean_ℓ |Q⁻¹(u_ℓ) − P⁻¹(u_ℓ)|²)."""
+        difference = conditionals.quantile(u) - mixture.quantile(u).unsqueeze(-2)
+        return root(difference.square().mean(dim=-1))
 
 
-def kl(mean1: Tensor, variance1: Tensor, mean2: Tensor, variance2: Tensor) -> Tensor:
+class KL(Distance):
     """KL(z1 ‖ z2), conditional first: log(σ2/σ1) + (σ1² + (μ1−μ2)²)/(2σ2²) − ½."""
-    ratio = variance1 / variance2
-    t = (variance1 - variance2) / variance2
-    near = t.abs() < 0.1
-    # With r = σ1²/σ2² = 1 + t the variances contribute ½(t − log r), which cancels to t²/4 when t is small, while
-    # log1p(t) loses the digits of a small r: each branch is used where it is accurate.
-    near_part = _t_minus_log1p(torch.where(near, t, 0.0))
-    far_part = t - torch.where(near, 1.0, ratio).log()
-    return 0.5 * (torch.where(near, near_part, far_part) + (mean1 - mean2).square() / variance2)
+
+    def closed_form(self, mean1: Tensor, variance1: Tensor, mean2: Tensor, variance2: Tensor) -> Tensor:
+        ratio = variance1 / variance2
+        t = (variance1 - variance2) / variance2
+        near = t.abs() < 0.1
+        # With r = σ1²/σ2² = 1 + t the variances contribute ½(t − log r), which cancels to t²/4 when t is small, while
+        # log1p(t) loses the digits of a small r: each branch is used where it is accurate.
+        near_part = _t_minus_log1p(torch.where(near, t, 0.0))
+        far_part = t - torch.where(near, 1.0, ratio).log()
+        return 0.5 * (torch.where(near, near_part, far_part) + (mean1 - mean2).square() / variance2)
+
+    def estimate(self, conditionals: Conditionals, mixture: Mixture, u: Tensor) -> Tensor:
+        """mean_ℓ log q(y_ℓ)/p(y_ℓ), y_ℓ from the conditional q."""
+        y = conditionals.quantile(u)
+        log_mixture = mixture.log_prob(y.flatten(start_dim=-2)).reshape(y.shape)
+        return (conditionals.log_prob(y) - log_mixture).mean(dim=-1)
 
 
-def squared_mean_difference(mean1: Tensor, variance1: Tensor, mean2: Tensor, variance2: Tensor) -> Tensor:
-    """(μ1−μ2)²: the distance with which SAL is BQBC."""
-    return (mean1 - mean2).square() + 0.0 * (variance1 + variance2)
+DISTANCES: dict[str, type[Distance]] = {"hellinger": Hellinger, "wasserstein": Wasserstein, "kl": KL}
+
+
+def load_distance(distance: str | type[Distance]) -> Distance:
+    """The distance of this name or import path, or of this class."""
+    return load_class("distance", distance, DISTANCES, Distance)()
+
+
+def sobol_levels(num_samples: int, num_components: int | None, seed: int) -> Tensor:
+    """Scrambled Sobol points u strictly inside (0, 1) for an estimator: `num_samples` levels, `L`.
+
+    For draws from a mixture of M components (None otherwise) the samples are shared out: the same number (rounded up)
+    in each, `M x L`, each component with levels of its own, because errors of shared levels would add up.
+    """
+    rows = num_components or 1
+    u = SobolEngine(rows, scramble=True, seed=seed).draw(-(-num_samples // rows), dtype=torch.float64).mT
+    # The engine has 30 bits: half of the last one keeps the levels off 0 and off the multiples of 1/M.
+    return (u if num_components else u[0]) + 2.0**-31
+
+
+def screening_levels(u: Tensor) -> Tensor:
+    """The first eighth of the levels `... x L`, or 32 if that is more: Sobol points are balanced from the start."""
+    return u[..., : max(32, u.shape[-1] // 8)]
 
 
 def moment_match(mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
@@ -92,6 +180,3 @@ def _t_minus_log1p(t: Tensor) -> Tensor:
     for odd in (15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0):
         series = z * (2.0 / odd + series)
     return s * (t - series)
-
-
-DISTANCES: dict[str, Distance] = {"hellinger": hellinger, "wasserstein": wasserstein, "kl": kl}

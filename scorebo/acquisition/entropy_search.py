@@ -45,7 +45,7 @@ class JES(OptimaAcquisition):
 
     Args:
         model: the ensemble of M sets.
-        optimal_inputs: `N x M x D`, maximisers of functions drawn from each set's posterior.
+        optimal_inputs: `N x M x D`, maximizers of functions drawn from each set's posterior.
         optimal_outputs: `N x M x 1`, their values.
     """
 

@@ -32,7 +32,7 @@ class PES(OptimaAcquisition):
 
     Args:
         model: the ensemble of M sets.
-        optimal_inputs: `N x M x D`, maximisers of functions drawn from each set's posterior.
+        optimal_inputs: `N x M x D`, maximizers of functions drawn from each set's posterior.
         condition_on_observed: whether f(x*) ≥ f at the observed inputs is imposed.
 
     Attributes:

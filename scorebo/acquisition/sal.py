@@ -10,10 +10,9 @@ from botorch.models.model import Model
 from torch import Tensor
 
 from scorebo.acquisition.base import PredictiveAcquisition, rank_of_samples
-from scorebo.acquisition.distances import DISTANCES, Distance, moment_match
+from scorebo.acquisition.distances import Distance, load_distance, moment_match, screening_levels, sobol_levels
 from scorebo.acquisition.mixture import Mixture, Normals
-from scorebo.acquisition.monte_carlo import ESTIMATORS, screening_levels, sobol_levels
-from scorebo.errors import InputError, check_choice, check_integer
+from scorebo.errors import check_choice, check_integer
 
 ESTIMATOR_NAMES = ("moment_matching", "monte_carlo")
 # Elements of the largest intermediate tensor held at once (2 MB): small enough for the cache.
@@ -27,8 +26,8 @@ class SAL(PredictiveAcquisition):
 
     Args:
         model: the ensemble of M sets.
-        distance: "hellinger" (H, not H²), "wasserstein" (W2) or "kl" (KL(p(y|θ_m) ‖ p(y))); under moment matching also
-            any function of (mean1, variance1, mean2, variance2).
+        distance: "hellinger" (H, not H²), "wasserstein" (W2), "kl" (KL(p(y|θ_m) ‖ p(y))), or a `Distance` of your own,
+            as a class or by its import path.
         estimator: "moment_matching" takes p(y) for the normal with the mixture's mean and variance; "monte_carlo"
             estimates the distance to the mixture itself.
         num_samples: quasi-Monte Carlo samples; see `sobol_levels`.
@@ -38,26 +37,20 @@ class SAL(PredictiveAcquisition):
     def __init__(
         self,
         model: Model,
-        distance: str | Distance = "hellinger",
+        distance: str | type[Distance] = "hellinger",
         estimator: str = "moment_matching",
         num_samples: int = 256,
         seed: int = 0,
     ) -> None:
         self.check_options(distance=distance, estimator=estimator, num_samples=num_samples, seed=seed)
         super().__init__(model)
-        self.distance = distance
+        self.distance = load_distance(distance)
         self.estimator = estimator
-        levels = torch.empty(0, dtype=torch.float64)
-        if estimator == "monte_carlo":
-            levels = sobol_levels(str(distance), num_samples, self.model.num_mcmc_samples, seed)
-            if distance == "hellinger":
-                # Levels go with a set, not with its place: the order of the sets does not matter.
-                levels = levels[rank_of_samples(self.model)]
-        self.register_buffer("levels", levels)
+        self.register_buffer("levels", levels_of(self.distance, estimator, self.model, num_samples, seed))
 
     @staticmethod
     def check_options(
-        distance: str | Distance = "hellinger",
+        distance: str | type[Distance] = "hellinger",
         estimator: str = "moment_matching",
         num_samples: int = 256,
         seed: int = 0,
@@ -66,10 +59,7 @@ class SAL(PredictiveAcquisition):
         check_choice("estimator", estimator, ESTIMATOR_NAMES)
         check_integer("num_samples", num_samples, 1)
         check_integer("seed", seed, 0)
-        if not callable(distance):
-            check_choice("distance", distance, DISTANCES)
-        elif estimator == "monte_carlo":
-            raise InputError(f"The Monte Carlo estimator needs a named distance: {', '.join(sorted(ESTIMATORS))}.")
+        load_distance(distance)
 
     def score(self, mean: Tensor, variance: Tensor) -> Tensor:
         return self.per_set(mean, variance, self.levels).mean(dim=-1)
@@ -82,8 +72,7 @@ class SAL(PredictiveAcquisition):
     def per_set(self, mean: Tensor, variance: Tensor, levels: Tensor) -> Tensor:
         """Each set's distance to the mixture, of which SAL is the mean. `batch x M`."""
         if self.estimator == "moment_matching":
-            distance = self.distance if callable(self.distance) else DISTANCES[self.distance]
-            return distance(mean, variance, *moment_match(mean, variance))
+            return self.distance.closed_form(mean, variance, *moment_match(mean, variance))
         batch_shape, num_mcmc_samples = mean.shape[:-1], mean.shape[-1]
         rows = max(1, MAX_ELEMENTS // (num_mcmc_samples * levels.shape[-1]))
         estimates = []
@@ -93,5 +82,15 @@ class SAL(PredictiveAcquisition):
             strict=True,
         ):
             conditionals = Normals(*part)
-            estimates.append(ESTIMATORS[str(self.distance)](conditionals, Mixture(conditionals), levels))
+            estimates.append(self.distance.estimate(conditionals, Mixture(conditionals), levels))
         return torch.cat(estimates).reshape(*batch_shape, num_mcmc_samples)
+
+
+def levels_of(distance: Distance, estimator: str, model: Model, num_samples: int, seed: int) -> Tensor:
+    """The levels of a Monte Carlo estimator of the distance for M sets, `L` or `M x L`; none for moment matching."""
+    if estimator == "moment_matching":
+        return torch.empty(0, dtype=torch.float64)
+    if not distance.of_components:
+        return sobol_levels(num_samples, None, seed)
+    # Levels go with a set, not with its place: the order of the sets does not matter.
+    return sobol_levels(num_samples, model.num_mcmc_samples, seed)[rank_of_samples(model)]

@@ -9,12 +9,11 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
-from scorebo.acquisition.base import OptimaAcquisition, rank_of_samples
+from scorebo.acquisition.base import OptimaAcquisition
 from scorebo.acquisition.conditioning import Optima, Prediction, below_optimum, check_optima
-from scorebo.acquisition.distances import DISTANCES, moment_match
+from scorebo.acquisition.distances import Conditionals, Distance, load_distance, moment_match, screening_levels
 from scorebo.acquisition.mixture import Mixture, Normals
-from scorebo.acquisition.monte_carlo import ESTIMATORS, Conditionals, screening_levels, sobol_levels
-from scorebo.acquisition.sal import ESTIMATOR_NAMES, MAX_ELEMENTS
+from scorebo.acquisition.sal import ESTIMATOR_NAMES, MAX_ELEMENTS, levels_of
 from scorebo.acquisition.skew_normal import SkewNormals
 from scorebo.errors import InputError, check_choice, check_integer
 
@@ -40,7 +39,8 @@ class SCoreBO(OptimaAcquisition):
         optimal_inputs: `N x M x D`; not used (and may be None) with "value".
         optimal_outputs: `N x M x 1`, their values; not used (and may be None) with "location". A value may lie below
             the mean of its set: the truncation is then severe, and accurate.
-        distance: "hellinger" (H, not H²), "wasserstein" (W2) or "kl" (KL(p(y|θ_m, ★_mn) ‖ p(y))).
+        distance: "hellinger" (H, not H²), "wasserstein" (W2), "kl" (KL(p(y|θ_m, ★_mn) ‖ p(y))), or a `Distance` of your
+            own, as a class or by its import path.
         estimator: "moment_matching" takes every distribution for the normal with its mean and variance; "monte_carlo"
             estimates the distance to the mixture itself.
         condition_on: see above.
@@ -55,7 +55,7 @@ class SCoreBO(OptimaAcquisition):
         model: Model,
         optimal_inputs: Tensor | None = None,
         optimal_outputs: Tensor | None = None,
-        distance: str = "hellinger",
+        distance: str | type[Distance] = "hellinger",
         estimator: str = "moment_matching",
         condition_on: str = "joint",
         truncate: bool = True,
@@ -65,7 +65,7 @@ class SCoreBO(OptimaAcquisition):
     ) -> None:
         self.check_options(distance, estimator, condition_on, truncate, num_samples, conditional, seed)
         super().__init__(model)
-        self.distance = distance
+        self.distance = load_distance(distance)
         self.estimator = estimator
         self.condition_on = condition_on
         self.truncate = truncate
@@ -77,17 +77,11 @@ class SCoreBO(OptimaAcquisition):
             self.optima = Optima(self.model, optimal_inputs, outputs)
         if condition_on != "location":
             self.max_values = check_optima("optimal_outputs", optimal_outputs, self.model.num_mcmc_samples, 1)
-        levels = torch.empty(0, dtype=torch.float64)
-        if estimator == "monte_carlo":
-            levels = sobol_levels(distance, num_samples, self.model.num_mcmc_samples, seed)
-            if distance == "hellinger":
-                # Levels go with a set, not with its place: the order of the sets does not matter.
-                levels = levels[rank_of_samples(self.model)]
-        self.register_buffer("levels", levels)
+        self.register_buffer("levels", levels_of(self.distance, estimator, self.model, num_samples, seed))
 
     @staticmethod
     def check_options(
-        distance: str = "hellinger",
+        distance: str | type[Distance] = "hellinger",
         estimator: str = "moment_matching",
         condition_on: str = "joint",
         truncate: bool = True,
@@ -96,7 +90,7 @@ class SCoreBO(OptimaAcquisition):
         seed: int = 0,
     ) -> None:
         """Refuse options that cannot be used, before there is a model."""
-        check_choice("distance", distance, DISTANCES)
+        load_distance(distance)
         check_choice("estimator", estimator, ESTIMATOR_NAMES)
         check_choice("condition_on", condition_on, CONDITION_ON)
         check_choice("conditional", conditional, CONDITIONALS)
@@ -123,7 +117,7 @@ class SCoreBO(OptimaAcquisition):
         marginal = Normals(prediction.mean.mT, (prediction.variance + self.model.noise_variance[:, None]).mT)
         if self.estimator == "moment_matching":
             mean, variance = moment_match(marginal.mean, marginal.variance)
-            return DISTANCES[self.distance](*conditional.moments(), mean.squeeze(-1), variance.squeeze(-1))
+            return self.distance.closed_form(*conditional.moments(), mean.squeeze(-1), variance.squeeze(-1))
         shape = conditional.mean.shape
         parameters = [part.expand(shape).flatten(end_dim=1).mT for part in conditional.parameters]
         rows = max(1, MAX_ELEMENTS // (parameters[0].shape[1] * levels.numel()))
@@ -143,7 +137,7 @@ class SCoreBO(OptimaAcquisition):
             conditionals = Normals(mean, noise)
         elif self.conditional == "gaussian":
             conditionals = Normals(*SkewNormals(mean, shift, noise, threshold).moments())
-        return ESTIMATORS[self.distance](conditionals, Mixture(Normals(*marginal)), levels)
+        return self.distance.estimate(conditionals, Mixture(Normals(*marginal)), levels)
 
     def _predict(self, points: Tensor) -> Prediction:
         if self.optima is not None:

@@ -28,6 +28,7 @@ from scorebo.acquisition.mixture_mean import MixtureMean
 from scorebo.errors import InputError, check_number
 from scorebo.optima import sample_optima
 from scorebo.seeds import derive, generator
+from scorebo.store.identity import passed
 
 
 @dataclass(frozen=True)
@@ -210,9 +211,8 @@ def build_strategy(node: Mapping[str, Any], optimizer: Mapping[str, Any] | None 
 
 
 def _plain(node: Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(node, DictConfig):
-        return dict(OmegaConf.to_container(node, resolve=True))  # type: ignore[arg-type]
-    return dict(node)
+    plain = OmegaConf.to_container(node, resolve=True) if isinstance(node, DictConfig) else node
+    return passed(plain)  # type: ignore[arg-type]
 
 
 def _check_names(what: str, target: Callable[..., Any], options: Mapping[str, Any], given: tuple[str, ...]) -> None:

@@ -134,7 +134,8 @@ def _arguments(parser: argparse.ArgumentParser, before: Sequence[str], last: str
 
 def _settings(command: str, last: str, config_dir: Path | None) -> Iterable[str]:
     """`NAME=` without a `=`, then the values of NAME, of a list the last."""
-    from scorebo.config import GROUPS, TOP_LEVEL
+    from scorebo.config.choices import GROUPS
+    from scorebo.config.schema import TOP_LEVEL
 
     name, equals, value = last.partition("=")
     if not equals:
@@ -146,7 +147,7 @@ def _settings(command: str, last: str, config_dir: Path | None) -> Iterable[str]
 
 def _values(what: str, config_dir: Path | None) -> Iterable[str]:
     """What an argument, option or setting of this name may be; nothing if that cannot be listed."""
-    from scorebo.config import GROUPS, available
+    from scorebo.config.choices import GROUPS, available
     from scorebo.config.scale import SCALES
 
     if what in GROUPS:
@@ -158,7 +159,7 @@ def _values(what: str, config_dir: Path | None) -> Iterable[str]:
 
         return FIGURES
     if what == "metric":
-        from scorebo.report.statistics import METRICS
+        from scorebo.store.schema import METRICS
 
         return METRICS
     if what == "names":

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Sequence
 
-from scorebo.config import GROUPS, TOP_LEVEL
+from scorebo.config.choices import GROUPS
 from scorebo.config.overrides import parse
+from scorebo.config.schema import TOP_LEVEL
 from scorebo.errors import InputError
 
 

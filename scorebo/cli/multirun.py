@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from omegaconf import DictConfig
 
-from scorebo.config import as_dict, config_root, resolve, without_hydra
+from scorebo.config import as_dict, config_root
+from scorebo.config.composition import resolve, without_hydra
 from scorebo.config.overrides import check_one_run, check_scale, key_of, of_experiment
 from scorebo.config.scale import apply_scale
 from scorebo.errors import InputError

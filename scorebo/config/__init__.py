@@ -1,45 +1,9 @@
 """Configuration: composed by Hydra, checked, instantiated by `_target_`; grammar of sweeps, scale of experiments."""
 
-from scorebo.config.composition import (
-    GROUPS,
-    LEAST,
-    ON_FAILURE,
-    TOP_LEVEL,
-    as_dict,
-    available,
-    check_required,
-    compose,
-    config_file,
-    config_root,
-    describe_choice,
-    explained,
-    hydra_compose,
-    instantiate,
-    load_benchmark,
-    load_model,
-    resolve,
-    sampler_settings,
-    without_hydra,
-)
+from scorebo.config.choices import available, config_file, config_root, describe_choice
+from scorebo.config.composition import as_dict, compose
+from scorebo.config.instantiate import instantiate, load_benchmark, load_model
+from scorebo.config.schema import RunConfig, sampler_settings
 
-__all__ = [
-    "GROUPS",
-    "LEAST",
-    "ON_FAILURE",
-    "TOP_LEVEL",
-    "as_dict",
-    "available",
-    "check_required",
-    "compose",
-    "config_file",
-    "config_root",
-    "describe_choice",
-    "explained",
-    "hydra_compose",
-    "instantiate",
-    "load_benchmark",
-    "load_model",
-    "resolve",
-    "sampler_settings",
-    "without_hydra",
-]
+__all__ = ["RunConfig", "as_dict", "available", "compose", "config_file", "config_root", "describe_choice"]
+__all__ += ["instantiate", "load_benchmark", "load_model", "sampler_settings"]

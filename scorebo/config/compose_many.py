@@ -10,10 +10,12 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from scorebo.config import LEAST, as_dict, check_required, config_file, explained, hydra_compose, resolve
+from scorebo.config.choices import config_file
+from scorebo.config.composition import as_dict, check_required, explained, hydra_compose, resolve
 from scorebo.config.overrides import key_of, of_experiment, override_experiment
 from scorebo.config.scale import apply_scale
-from scorebo.errors import InputError, check_integer
+from scorebo.config.schema import check_node, check_seed
+from scorebo.errors import InputError
 from scorebo.store.identity import run_id, run_ids
 
 # Of the reference acquisition, and what a file must say for itself to take its place.
@@ -39,7 +41,7 @@ class Composer:
         A file of an acquisition that has no defaults and no package of its own contributes the node `acquisition` and
         nothing else. If nothing else contributes to that node, which the reference's shows, it is the file's content.
         """
-        with explained(overrides, self.config_dir):
+        with explained():
             same = self._same_for_all_seeds(overrides)
             if same is not None:
                 return _with_seeds(same, seeds)
@@ -49,7 +51,7 @@ class Composer:
 
     def run_ids(self, overrides: Sequence[str], seeds: Sequence[Any] | None = None) -> list[str]:
         """The ids of the runs that `compose` gives, without a configuration for each."""
-        with explained(overrides, self.config_dir):
+        with explained():
             same = self._same_for_all_seeds(overrides)
         if same is not None and seeds is not None:
             return run_ids(same, _checked(seeds))
@@ -72,7 +74,7 @@ class Composer:
             return own
         # Any task and acquisition will do, since an experiment is composed over them.
         overrides = [f"experiment={name}", "benchmark=gramacy1", f"acquisition={REFERENCE}", *given]
-        with explained(overrides, self.config_dir):
+        with explained():
             node = self._unscaled(overrides).get("experiment")
         if not isinstance(node, DictConfig):
             raise InputError(f"The experiment config '{name}' has no node 'experiment'.")
@@ -87,12 +89,11 @@ class Composer:
 
     def _acquisition(self, name: str) -> dict[str, Any] | None:
         if name not in self._acquisitions:
-            path = config_file("acquisition", name, self.config_dir)
-            content = OmegaConf.to_container(OmegaConf.load(path))
-            text = path.read_text(encoding="utf-8")
-            plain = isinstance(content, dict) and content.keys() >= _OWN and "defaults" not in content
-            alone = plain and "@package" not in text and "${" not in text and "???" not in text
-            self._acquisitions[name] = content if alone else None  # type: ignore[assignment]
+            package, content = _load(config_file("acquisition", name, self.config_dir))
+            check_node("acquisition", content)
+            alone = package is None and content.keys() >= _OWN and "defaults" not in content
+            alone = alone and not _interpolations(content) and not OmegaConf.missing_keys(content)
+            self._acquisitions[name] = as_dict(content) if alone else None
         return self._acquisitions[name]
 
     def _plain(self, overrides: Sequence[str]) -> dict[str, Any] | None:
@@ -137,21 +138,28 @@ class Composer:
 
 def _node_of_experiment(path: Path) -> DictConfig | None:
     """What a file says of its experiment over what the files of its scales say, which lie beside it."""
-    content = OmegaConf.load(path)
-    text = path.read_text(encoding="utf-8")
-    if not isinstance(content, DictConfig) or "@package _global_" not in text or "${" in text:
+    package, content = _load(path)
+    if package != "_global_" or not isinstance(content.get("experiment"), DictConfig) or _interpolations(content):
         return None
-    scales = [path.parent / f"{name}.yaml" for name in content.get("defaults", []) if isinstance(name, str)]
-    if not isinstance(content.get("experiment"), DictConfig) or not content.keys() <= {"defaults", "experiment"}:
+    scales = [path.parent / f"{name}.yaml" for name in content.get("defaults", [])]
+    if not content.keys() <= {"defaults", "experiment"} or not all(file.is_file() for file in scales):
         return None
-    if len(scales) != len(content.get("defaults", [])) or not all(file.is_file() for file in scales):
+    loaded = [_load(file) for file in scales]
+    if any(where != "experiment.scales" or "defaults" in node or _interpolations(node) for where, node in loaded):
         return None
-    texts = [file.read_text(encoding="utf-8") for file in scales]
-    if not all("@package experiment.scales" in text and "defaults:" not in text and "${" not in text for text in texts):
-        return None
-    below = [OmegaConf.create({"scales": OmegaConf.create(text)}) for text in texts]
-    merged = OmegaConf.merge(*below, content.experiment)
-    return merged if isinstance(merged, DictConfig) else None
+    below = [OmegaConf.create({"scales": node}) for _, node in loaded]
+    return OmegaConf.merge(*below, content.experiment)  # type: ignore[return-value]
+
+
+def _load(path: Path) -> tuple[str | None, DictConfig]:
+    """The package that a config file names in its header, as Hydra reads it, and its content."""
+    from hydra.core.plugins import Plugins
+    from hydra.plugins.config_source import ConfigSource
+
+    sources: list[Any] = Plugins.instance().discover(ConfigSource)
+    files = next(source for source in sources if source.scheme() == "file")
+    found = files("scorebo", f"file://{path.parent.resolve()}").load_config(path.name)
+    return found.header["package"], found.config
 
 
 def _reference(override: str) -> str:
@@ -164,13 +172,18 @@ def _with_seeds(plain: dict[str, Any], seeds: Sequence[Any] | None) -> list[dict
 
 
 def _checked(seeds: Sequence[Any]) -> list[int]:
-    return [check_integer("seed", seed, LEAST["seed"]) for seed in seeds]
+    return [check_seed("seed", seed) for seed in seeds]
 
 
 def _stands_alone(config: DictConfig) -> bool:
     """Whether no interpolation can depend on the seed or the acquisition: each is plain, and names neither."""
+    texts = _interpolations(config)
+    return all(_PLAIN_INTERPOLATION.fullmatch(t) and "seed" not in t and "acquisition" not in t for t in texts)
+
+
+def _interpolations(config: DictConfig) -> list[str]:
+    """The values of a node that refer to others, at any depth."""
     values = [OmegaConf.to_container(config, resolve=False)]
     for value in values:  # grows while it is read
         values += value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
-    texts = [value for value in values if isinstance(value, str) and "${" in value]
-    return all(_PLAIN_INTERPOLATION.fullmatch(t) and "seed" not in t and "acquisition" not in t for t in texts)
+    return [value for value in values if isinstance(value, str) and "${" in value]

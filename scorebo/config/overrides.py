@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,23 @@ def parse(overrides: Sequence[str]) -> list[Override]:
         raise InputError(
             f"Cannot read '{error.override}': a setting is given as NAME=VALUE, e.g. seed=2 or mcmc.warmup=64."
         ) from error
+
+
+def names_class(override: str) -> bool:
+    """Whether the value is a node of another class, `model.noise={_target_: …}`: it replaces the node that is there.
+
+    Hydra would merge both and keep the settings of the former class.
+    """
+    return re.fullmatch(r"\w+\.[\w.]+=\{.*\b_target_\b.*\}", override) is not None
+
+
+def replace_nodes(config: DictConfig, overrides: Sequence[str]) -> None:
+    """Put every value that names a class in the place of the former one."""
+    for override in parse(overrides):
+        path, _, name = override.key_or_group.rpartition(".")
+        node = OmegaConf.select(config, path)
+        check_choice(f"setting in '{path}'", name, [key for key in node or () if key != "_target_"])
+        node[name] = override.value()
 
 
 def override_experiment(config: DictConfig, overrides: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scorebo.config import GROUPS, available
+from scorebo.config.choices import GROUPS, available
 from scorebo.config.compose_many import Composer
 from scorebo.config.overrides import of_experiment
 from scorebo.config.scale import at_scale

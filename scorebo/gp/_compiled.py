@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from scorebo._numba._outside import FIRST_ADDRESS, call_outside
 from scorebo._numba._vectorized import exp
 from scorebo._numba.cache import njit
-from scorebo.gp._sweep import sweep
+from scorebo.errors import InputError
+from scorebo.gp._inverse import sweep
 from scorebo.gp._warp import pull_concentrations, warp_points
 
 # From so many dimensions on products of matrices beat sums over packed squares; these would take D·n²/2 numbers, too.
@@ -73,11 +75,16 @@ def _correlations(kernel, correlation, slope):  # type: ignore[no-untyped-def]
             decay = exp(-min(scaled, 700.0))
             correlation[p] = (1.0 + scaled + scaled * scaled / 3.0) * decay
             slope[p] = (5.0 / 3.0) * (1.0 + scaled) * decay
-    else:
+    elif kernel == 1:
         for p in range(slope.shape[0]):
             decay = exp(-min(0.5 * slope[p], 700.0))
             correlation[p] = decay
             slope[p] = decay
+    else:
+        radial = call_outside(kernel, slope, 3)
+        for p in range(slope.shape[0]):
+            correlation[p] = radial[0, p]
+            slope[p] = -2.0 * radial[1, p]
 
 
 @njit(**_sums)
@@ -170,7 +177,7 @@ def log_likelihood(kernel, X, squares, y, parameters, groups, noise_floor, gradi
     """Log marginal likelihood of one exact GP, whose covariance is a sum over groups of dimensions.
 
     Args:
-        kernel: its code in `_covariances`.
+        kernel: its code in `_covariances`, or the address of its radial function.
         X: `n x D`, centered.
         squares: `D x n(n−1)/2` from `pack_squares`, or empty.
         y: `n`.
@@ -255,11 +262,33 @@ def log_prior(form, a, b, u):  # type: ignore[no-untyped-def]
     if form == 1:
         rate = b * np.exp(u)
         return a * u - rate, a - rate
-    # log cosh and tanh of u − a; nothing overflows.
-    distance = abs(u - a)
-    decay = np.exp(-2.0 * distance)
-    slope = (1.0 - decay) / (1.0 + decay)
-    return -distance - np.log1p(decay), -slope if u > a else slope
+    if form == 2:  # log cosh and tanh of u − a; nothing overflows
+        distance = abs(u - a)
+        decay = np.exp(-2.0 * distance)
+        slope = (1.0 - decay) / (1.0 + decay)
+        return -distance - np.log1p(decay), -slope if u > a else slope
+    raise InputError("Unknown form of a prior: it has no compiled density.")
+
+
+@njit(error_model="numpy")
+def log_priors(coordinates, theta):  # type: ignore[no-untyped-def]
+    """`log_prior` of every coordinate and its derivative, `2 x dim`.
+
+    A prior from outside is called once for neighboring coordinates; its density is complete, and its constant is 0.
+    """
+    found = np.empty((2, len(theta)))
+    first = 0
+    while first < len(theta):
+        form, last = coordinates[first, 0], first + 1
+        if form < FIRST_ADDRESS:
+            a, b = coordinates[first, 1], coordinates[first, 2]
+            found[0, first], found[1, first] = log_prior(form, a, b, theta[first])
+        else:
+            while last < len(theta) and coordinates[last, 0] == form:
+                last += 1
+            found[:, first:last] = call_outside(int(form), theta[first:last], 2)
+        first = last
+    return found
 
 
 @njit(error_model="numpy")
@@ -290,12 +319,12 @@ def log_density(kernel, X, squares, y, base, coordinates, groups, noise_floor, t
         if not np.all(np.isfinite(full)):  # concentrations so large that the warping is a step
             value = -np.inf
     gradient = np.zeros_like(theta)
+    priors = log_priors(coordinates, theta)
     for c in range(len(theta)):
-        prior, slope = log_prior(coordinates[c, 0], coordinates[c, 1], coordinates[c, 2], theta[c])
-        value += prior + coordinates[c, 3]
+        value += priors[0, c] + coordinates[c, 3]
         for i in range(int(coordinates[c, 4]), int(coordinates[c, 5])):
             gradient[c] += coordinates[c, 6] * full[i]
-        gradient[c] += slope
+        gradient[c] += priors[1, c]
     if not np.isfinite(value):
         gradient[:] = 0.0
         return -np.inf, gradient

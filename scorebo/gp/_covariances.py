@@ -10,9 +10,16 @@ import numpy as np
 
 from scorebo._numba._vectorized import exp
 from scorebo._numba.cache import njit
+from scorebo.errors import InputError
 
 MATERN52 = 0
 RBF = 1
+
+
+@numba.njit
+def _check_code(kernel):  # type: ignore[no-untyped-def]
+    if kernel != 0 and kernel != 1:
+        raise InputError("Unknown code of a kernel: only Matérn-5/2 and RBF have compiled covariances.")
 
 
 @njit(error_model="numpy", fastmath={"contract", "nsz"})
@@ -29,6 +36,7 @@ def covariances(kernel, X1, X2, precision, outputscale):  # type: ignore[no-unty
     Returns:
         `B x M x n1 x n2`.
     """
+    _check_code(kernel)
     batches, n1, dim = X1.shape
     n2 = X2.shape[1]
     sets = precision.shape[0]
@@ -52,6 +60,7 @@ def fill_upper_triangle(kernel, X, precision, outputscale, result):  # type: ign
 
     The set's squared inverse lengthscales are `1 x D`.
     """
+    _check_code(kernel)
     columns, row = np.ascontiguousarray(X.T), np.empty(X.shape[0])
     for i in range(X.shape[0]):
         _squared_distances(X, i, columns, i, precision, 0, row)
@@ -74,6 +83,7 @@ def covariances_gradient(kernel, X1, X2, precision, outputscale, weight, by_X2):
     Returns:
         `B x n1 x D`.
     """
+    _check_code(kernel)
     batches, n1, dim = X1.shape
     n2 = X2.shape[1]
     sets = precision.shape[0]
@@ -126,6 +136,7 @@ def combine(kernel, X, centers, precision, outputscale, weight, gradient):  # ty
     Returns:
         `b`.
     """
+    _check_code(kernel)
     size, dim = X.shape
     n = centers.shape[0]
     columns = np.ascontiguousarray(centers.T)

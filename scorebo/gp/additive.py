@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from scorebo._numba._outside import OutsideFunction
 from scorebo.errors import InputError
 from scorebo.gp.kernels import Array, Kernel, scaled_differences
 
@@ -30,7 +30,6 @@ class Additive(Kernel):
             not used is no group: an empty group adds nothing.
     """
 
-    name: ClassVar[str] = "additive"
     base: Kernel
     partitions: tuple[tuple[int, ...], ...]
 
@@ -42,9 +41,14 @@ class Additive(Kernel):
                 raise InputError(f"The labels of a partition are whole numbers from 1, got {list(labels)}.")
 
     @property
-    def compiled(self) -> int | None:  # type: ignore[override]
-        """The base's code."""
-        return self.base.compiled
+    def outside(self) -> OutsideFunction | None:
+        """The base's."""
+        return self.base.outside
+
+    @property
+    def code(self) -> int:
+        """The base's."""
+        return self.base.code
 
     @cached_property
     def members(self) -> Tensor:

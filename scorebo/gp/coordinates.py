@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scorebo.errors import InputError
-from scorebo.gp.priors import Prior, log_constant
+from scorebo.gp.priors import Prior
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ class Coordinate:
 
     def row(self) -> tuple[float, ...]:
         """As the compiled density takes it: form, a, b, constant, first, last, weight."""
-        form, a, b = self.prior.unconstrained
-        return form, a, b, log_constant(form, a, b), self.first, self.last, self.weight
+        return *self.prior.unconstrained, self.first, self.last, self.weight
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class SparseLengthscales:
         for name in ("global_shrinkage", "local_shrinkage"):
             prior = getattr(self, name)
             if not (isinstance(prior, Prior) and prior.positive):
-                raise InputError(f"{name} of SparseLengthscales must be HalfCauchy, LogNormal or Gamma, got {prior!r}.")
+                raise InputError(f"{name} of SparseLengthscales must be a positive prior, got {prior!r}.")
 
     def coordinates(self, dim: int) -> list[Coordinate]:
         """One for each of `dim` dimensions, then the global one."""

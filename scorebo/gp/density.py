@@ -9,7 +9,7 @@ import torch
 
 from scorebo.errors import InputError
 from scorebo.gp import _callback, _compiled
-from scorebo.gp.kernels import RBF, Kernel, Matern52, as_kernel
+from scorebo.gp.kernels import Kernel, as_kernel
 from scorebo.gp.surrogate import Surrogate
 from scorebo.gp.warping import Warped, inside
 
@@ -40,16 +40,12 @@ class LogDensity:
         noise_floor: float | None = None,
         labels: np.ndarray | None = None,
     ) -> None:
-        self.surrogate = surrogate
+        self.X, self.y, self.surrogate = X, y, surrogate
         self.noise_floor = surrogate.noise_floor if noise_floor is None else noise_floor
         self.dim_inputs = X.shape[1]
         self.coordinates = surrogate.coordinates(self.dim_inputs)
         self.evaluations = 0
         kernel = as_kernel(surrogate.kernel)
-        if kernel.compiled is None:
-            allowed = ", ".join(cls.name for cls in (Matern52, RBF))
-            raise InputError(f"No compiled density for the kernel {type(kernel).__name__}. Allowed: {allowed}.")
-
         self._positive = np.array([coordinate.prior.positive for coordinate in self.coordinates], dtype=bool)
         # The density of v = eᵘ is that of u divided by v: its logarithm falls by one u for each positive quantity.
         self._jacobian = None if of_logarithms else self._positive.astype(np.float64)
@@ -62,8 +58,10 @@ class LogDensity:
         else:  # every θ has its own distances
             points, squares = np.log(inside(np.ascontiguousarray(X, dtype=np.float64))), np.empty((0, 0))
         table = [coordinate.row() for coordinate in self.coordinates]
+        outside = [kernel.outside, *(coordinate.prior.outside for coordinate in self.coordinates)]
+        self._outside = {function for function in outside if function is not None}
         self._arguments = (
-            kernel.compiled,
+            kernel.code,
             points,
             squares,
             np.ascontiguousarray(y, dtype=np.float64),
@@ -87,9 +85,15 @@ class LogDensity:
         """Value and gradient at θ; −inf and a zero gradient where the covariance is not positive definite."""
         self.evaluations += 1
         value, gradient = _compiled.log_density(*self._arguments, theta)
+        self.raise_error()
         if self._jacobian is not None:
             value, gradient = value - float(self._jacobian @ theta), gradient - self._jacobian
         return value, gradient
+
+    def raise_error(self) -> None:
+        """Raise what a kernel or prior from outside the package raised when compiled code called it."""
+        for function in self._outside:
+            function.raise_error()
 
     def packed(self) -> np.ndarray:
         """All that `_callback.evaluate` needs of a density of logarithms, in one block of memory."""
@@ -101,6 +105,7 @@ class LogDensity:
         """Values `M` and gradients `M x dim` at the rows of θ `M x dim`, in one call; as `__call__` for each row."""
         self.evaluations += len(thetas)
         values, gradients = _compiled.log_densities(*self._arguments, np.ascontiguousarray(thetas))
+        self.raise_error()
         if self._jacobian is not None:
             values, gradients = values - thetas @ self._jacobian, gradients - self._jacobian
         return values, gradients
@@ -108,8 +113,10 @@ class LogDensity:
     def log_likelihood(self, theta: np.ndarray) -> float:
         """Log p(y | X, θ): the density without the priors."""
         table = self._arguments[5]
-        prior = sum(_compiled.log_prior(*row[:3], u)[0] + row[3] for row, u in zip(table, theta, strict=True))
-        return float(_compiled.log_density(*self._arguments, theta)[0] - prior)
+        prior = sum(_compiled.log_priors(table, theta)[0] + table[:, 3])
+        value, _ = _compiled.log_density(*self._arguments, theta)
+        self.raise_error()
+        return float(value - prior)
 
     def sample_prior(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """`size x dim` draws of θ from the prior."""

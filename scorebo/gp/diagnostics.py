@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -17,6 +18,7 @@ class Diagnostics:
     `refresh_reason`, why a full NUTS run replaced them (first, scheduled, acceptance, diversity, other data);
     `num_refreshes`, how many such runs there were so far; `next_step_size`, the step size of the moves after it.
     `num_partitions`: how many different ones a chain of partitions has looked at.
+    `own`: diagnostics that a sampler from elsewhere has of its own; a record has them beside the others.
     """
 
     sampler: str
@@ -39,7 +41,9 @@ class Diagnostics:
     num_refreshes: int | None = None
     next_step_size: float | None = None
     num_partitions: int | None = None
+    own: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for a record."""
-        return asdict(self)
+        values = asdict(self)
+        return values | values.pop("own")

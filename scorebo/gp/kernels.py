@@ -8,9 +8,8 @@ the partitions of `Additive`, the concentrations of `Warped`.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,28 +19,87 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr
 from torch import Tensor
 
+from scorebo._numba._outside import OutsideFunction
 from scorebo.errors import InputError, check_choice
 from scorebo.gp import _covariances
-from scorebo.gp.pairwise import Arguments, Combination, Covariances, combine
+from scorebo.gp.pairwise import Arguments, Combination, Covariances, Radial, combine
 
 Array = NDArray[np.float64]
 
 # Elements of the pairwise difference tensor held at once (64 MB); larger products of points are done in slices.
 MAX_PAIRWISE = 8_000_000
+# Squared distances at which `radial` is compared with differences; and the largest it is asked for, so that it need not
+# mind overflow.
+PROBE = torch.tensor([0.03, 0.2, 0.7, 3.1, 20.0], dtype=torch.float64)
+FARTHEST = 1e100
 
 
-@dataclass(frozen=True)
-class Kernel(ABC):
-    """Covariance k(x, x') = outputscale · correlation(r²)."""
+class Kernel:
+    """Covariance k(x, x') = outputscale · c(r²) of the scaled squared distance r² = Σ_d (x_d − x'_d)²/ℓ_d².
 
-    name: ClassVar[str]
-    compiled: ClassVar[int | None] = None  # its code in `_covariances`, where it has one
+    A kernel of your own is a subclass with `radial` and, for posterior paths and optima, `frequencies`; give it as
+    `fit_gp(…, kernel=Matern32())` in Python or `model.kernel={_target_: my_package.Matern32}` on the command line. It
+    works with every model, sampler and acquisition, and agrees with compiled arithmetic to rounding, but is slower:
+    compiled code calls `radial` in Python, and covariances are computed in PyTorch.
 
-    @abstractmethod
+        class Matern32(Kernel):
+            def radial(self, squared_distance):
+                scaled = (3.0 * squared_distance).sqrt()
+                decay = (-scaled).exp()
+                return (1.0 + scaled) * decay, -1.5 * decay, 2.25 * decay / scaled.clamp_min(1e-12)
+
+            def frequencies(self, uniform):  # Student's t with 3 degrees of freedom
+                normal = torch.special.ndtri(uniform)
+                chi_square = 2.0 * torch.from_numpy(scipy.special.gammaincinv(1.5, uniform[..., -1:].numpy()))
+                return normal[..., :-1] / (chi_square / 3.0).sqrt()
+    """
+
+    def radial(self, squared_distance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Correlation c(r²) and its first and second derivative by r², element by element.
+
+        Args:
+            squared_distance: r² ≥ 0, float64, of any shape.
+
+        Returns:
+            Three tensors of the same shape, finite everywhere; c(0) = 1. A derivative that is infinite at r² = 0 may be
+            any finite number there: it is multiplied by differences that are 0.
+        """
+        raise InputError(f"The kernel {type(self).__name__} must define `radial`: see scorebo.gp.Kernel.")
+
     def correlation(self, squared_distance: Tensor) -> Tensor:
-        """Correlation as a function of the scaled squared distance, element by element."""
+        """c(r²), element by element, twice differentiable."""
+        return Radial.apply(self, squared_distance, 0)
 
-    def check_samples(self, num_mcmc_samples: int, dim: int) -> None:  # noqa: B027 - most kernels fit any
+    @property
+    def compiled(self) -> int | None:
+        """Code of the kernel in `_covariances`; None for all but the very classes that have one."""
+        return _CODES.get(type(self))
+
+    @cached_property
+    def outside(self) -> OutsideFunction | None:
+        """`radial` as compiled code calls it; None where the kernel has a code."""
+        if self.compiled is not None:
+            return None
+        name = f"radial of the kernel {type(self).__name__}"
+        function = OutsideFunction(self.finite_radial, name, PROBE)
+        at_zero = float(self.finite_radial(torch.zeros(1, dtype=torch.float64))[0])
+        if abs(at_zero - 1.0) > 1e-12:
+            raise InputError(f"{name}: the correlation at distance 0 must be 1, got {at_zero:g}.")
+        return function
+
+    @property
+    def code(self) -> int:
+        """What compiled code takes for the kernel: its code, or the address of `outside`."""
+        return _CODES[type(self)] if self.outside is None else self.outside.address
+
+    def finite_radial(self, squared_distance: Tensor) -> Tensor:
+        """`radial`, checked: `3 x …`."""
+        rows = torch.stack(self.radial(squared_distance.detach().clamp_max(FARTHEST)))
+        if not bool(rows.isfinite().all()) and not bool(squared_distance.isnan().any()):
+            raise InputError(f"radial of the kernel {type(self).__name__} must be finite, also at distance 0.")
+        return rows
+
+    def check_samples(self, num_mcmc_samples: int, dim: int) -> None:
         """Refuse numbers of sets and inputs that do not fit what the kernel has of its own for each."""
 
     def of_set(self, m: int) -> Kernel:
@@ -68,12 +126,15 @@ class Kernel(ABC):
         """Angular frequencies from the spectral density at lengthscale 1: correlation(|x|²) = E cos(ω·x).
 
         Args:
-            uniform: `... x D + 1`, independent or quasi-random numbers in [0, 1].
+            uniform: `... x D + 1`, independent or quasi-random numbers strictly between 0 and 1.
 
         Returns:
             `... x D`; divided by a lengthscale in each dimension they are those of the ARD kernel.
         """
-        raise InputError(f"Paths cannot be drawn from a {type(self).__name__} kernel: its spectrum is not known.")
+        raise InputError(
+            f"Paths cannot be drawn from the kernel {type(self).__name__}: it must define `frequencies`, see "
+            "scorebo.gp.Kernel."
+        )
 
     def __call__(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         """Covariance of every pair of points under every set.
@@ -111,7 +172,7 @@ class Kernel(ABC):
             `b`.
         """
         if self.compiled is None:
-            return self.combine_by_autograd(X, centers, lengthscale, outputscale, weight)
+            return _weighted_sum(self(X, centers, lengthscale, outputscale), weight)
         return Combination.apply(self, X, centers, lengthscale, outputscale, weight)
 
     def combine_with_gradient(
@@ -128,8 +189,7 @@ class Kernel(ABC):
         self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
     ) -> Tensor:
         """The same in plain PyTorch: differentiable as often as one likes, and slower."""
-        covariance = self.by_autograd(X, centers, lengthscale, outputscale)
-        return (covariance @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
+        return _weighted_sum(self.by_autograd(X, centers, lengthscale, outputscale), weight)
 
     def paired(self, X: Tensor, Z: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         """Covariance under set m of points X `b x D` with points of its own, Z `N x M x D`: `N x M x b`."""
@@ -157,6 +217,10 @@ class Kernel(ABC):
         return torch.autograd.grad(covariance, points, weight)[0]
 
 
+def _weighted_sum(covariance: Tensor, weight: Tensor) -> Tensor:
+    return (covariance @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
+
+
 def scaled_differences(X: Tensor, Z: Tensor, lengthscale: Tensor) -> Tensor:
     """(x − z)/ℓ_m of points X `b x D`, or `M x b x D`, and points of each set's own, Z `N x M x D`: `N x M x b x D`."""
     return (X - Z.unsqueeze(-2)) / lengthscale[:, None]
@@ -179,7 +243,6 @@ class Matern52(Kernel):
     """Matérn with smoothness 5/2: (1 + √5 r + 5r²/3) exp(−√5 r)."""
 
     name: ClassVar[str] = "matern52"
-    compiled: ClassVar[int | None] = _covariances.MATERN52
 
     def correlation(self, squared_distance: Tensor) -> Tensor:
         # The derivative by r² is finite at 0, that of the root is not: below the clamp the slope is cut to the exact 0.
@@ -188,7 +251,7 @@ class Matern52(Kernel):
 
     def frequencies(self, uniform: Tensor) -> Tensor:
         """Multivariate Student's t with 5 degrees of freedom: a normal divided by the root of an independent χ²/5."""
-        normal = torch.special.ndtri(_strictly_inside(uniform))
+        normal = torch.special.ndtri(uniform)
         # Half a χ² with 5 degrees of freedom is a Γ(5/2, 1).
         gamma = torch.from_numpy(np.exp(_log_gamma_quantile()(normal[..., -1:].numpy())))
         return normal[..., :-1] / (gamma / 2.5).sqrt()
@@ -199,32 +262,36 @@ class RBF(Kernel):
     """Squared exponential: exp(−r²/2)."""
 
     name: ClassVar[str] = "rbf"
-    compiled: ClassVar[int | None] = _covariances.RBF
 
     def correlation(self, squared_distance: Tensor) -> Tensor:
         return (-0.5 * squared_distance).exp()
 
     def frequencies(self, uniform: Tensor) -> Tensor:
         """Standard normal; the last uniform is not used."""
-        return torch.special.ndtri(_strictly_inside(uniform)[..., :-1])
+        return torch.special.ndtri(uniform[..., :-1])
+
+
+_CODES: dict[type[Kernel], int] = {Matern52: _covariances.MATERN52, RBF: _covariances.RBF}
 
 
 @lru_cache
 def _log_gamma_quantile() -> Chebyshev:
-    """Logarithm of the quantile of Γ(5/2, 1) as a function of the standard normal's, to 2e-9 where `_strictly_inside`.
+    """Logarithm of the quantile of Γ(5/2, 1) as a function of the standard normal's, to 2e-9 where `strictly_inside`.
 
     A seventh of the time of the exact one.
     """
     return Chebyshev.interpolate(lambda z: np.log(gammaincinv(2.5, ndtr(z))), deg=24, domain=[-6.3, 6.3])
 
 
-def _strictly_inside(uniform: Tensor) -> Tensor:
+def strictly_inside(uniform: Tensor) -> Tensor:
     """Keep off 0 and 1, where quantiles are infinite; Sobol points, multiples of 2⁻³⁰, can be 0."""
     return uniform.detach().to(torch.float64).clamp(2.0**-31, 1.0 - 2.0**-31)
 
 
-def as_kernel(kernel: Kernel | str) -> Kernel:
-    """A kernel object from itself or from its short name."""
+def as_kernel(kernel: Kernel | type[Kernel] | str) -> Kernel:
+    """A kernel object from itself, its class or its short name."""
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        kernel = kernel()
     if isinstance(kernel, Kernel):
         return kernel
     short_forms: dict[str, Kernel] = {cls.name: cls() for cls in (Matern52, RBF)}

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from scorebo.errors import InputError
 from scorebo.gp import _covariances
 
 if TYPE_CHECKING:
@@ -53,6 +54,23 @@ class Arguments(NamedTuple):
         # The derivatives by a point that serves several batches add up.
         first = by_X1.reshape(*self.batch, *self.shape1[-2:]).sum_to_size(self.shape1)
         return first, torch.from_numpy(by_X2).reshape(self.shape2) if by_second else None
+
+
+class Radial(torch.autograd.Function):
+    """The correlation of a kernel or a derivative of it by r², of order 0 to 2, from its `radial`."""
+
+    @staticmethod
+    def forward(context: Any, kernel: Kernel, squared_distance: Tensor, order: int) -> Tensor:
+        context.kernel, context.order = kernel, order
+        context.save_for_backward(squared_distance)
+        return kernel.finite_radial(squared_distance)[order]
+
+    @staticmethod
+    def backward(context: Any, cotangent: Tensor) -> tuple[None, Tensor, None]:
+        if context.order == 2:
+            raise InputError(f"{type(context.kernel).__name__} has no third derivatives.")
+        slope: Tensor = Radial.apply(context.kernel, *context.saved_tensors, context.order + 1)
+        return None, cotangent * slope, None
 
 
 class Covariances(torch.autograd.Function):

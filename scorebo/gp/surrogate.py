@@ -23,7 +23,7 @@ class Surrogate:
 
     Args:
         name: the config's name.
-        kernel: a kernel object or its short name.
+        kernel: a kernel, its class or its short name.
         lengthscale: one belief for every dimension, one known value per dimension, or a prior of all of them together.
         outputscale: belief about the signal variance.
         noise: belief about the noise variance.
@@ -78,21 +78,26 @@ class Surrogate:
         self._check_belief("outputscale", minimum=0.0, exclusive=True)
         self._check_belief("noise", minimum=0.0)
         self._check_belief("mean", minimum=-math.inf, exclusive=True)
+        # What comes from outside the package is checked where it is first asked for: here, before any observation.
+        _ = as_kernel(self.kernel).code, [coordinate.row() for coordinate in self.coordinates(1)]
 
     def _check_belief(self, name: str, *, minimum: float, exclusive: bool = False) -> None:
         belief = getattr(self, name)
         if name == "lengthscale" and isinstance(belief, SparseLengthscales):
             return
         if isinstance(belief, Prior):
+            if belief.positive and name == "mean":
+                raise InputError(f"mean of model '{self.name}' may be negative: its prior must be too, as Normal is.")
             if not belief.positive and name != "mean":
                 raise InputError(
-                    f"{name} of model '{self.name}' is positive: its prior must be LogNormal, Gamma or HalfCauchy."
+                    f"{name} of model '{self.name}' is positive: its prior must be too, as LogNormal, Gamma and "
+                    "HalfCauchy are."
                 )
             return
         # Only lengthscales may be known one by one.
         values = list(belief) if name == "lengthscale" and isinstance(belief, Sequence | np.ndarray) else [belief]
         for value in values:
-            check_number(f"{name} of model '{self.name}'", value, minimum, exclusive=exclusive)
+            check_number(f"{name} of model '{self.name}', where it is no prior,", value, minimum, exclusive=exclusive)
 
     def check_dim(self, dim: int) -> None:
         """Refuse a task with `dim` inputs if the model is none of so many; before the first, costly observation."""

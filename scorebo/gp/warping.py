@@ -7,7 +7,6 @@ Cowen-Rivers et al. HEBO: pushing the limits of sample-efficient hyperparameter 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -39,7 +38,6 @@ class Warped(Kernel):
         concentration1: c₁, `M x D`.
     """
 
-    name: ClassVar[str] = "warped"
     base: Kernel
     concentration0: Tensor
     concentration1: Tensor
@@ -51,11 +49,6 @@ class Warped(Kernel):
                 raise InputError(f"{name} must be M x D and positive, got {values!r}.")
         if self.concentration0.shape != self.concentration1.shape:
             raise InputError("concentration0 and concentration1 must have one value each for every set and input.")
-
-    @property
-    def compiled(self) -> int | None:  # type: ignore[override]
-        """The base's code."""
-        return self.base.compiled
 
     def check_samples(self, num_mcmc_samples: int, dim: int) -> None:
         if self.concentration0.shape != (num_mcmc_samples, dim):
@@ -110,16 +103,6 @@ class Warped(Kernel):
     def __call__(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         correlation = self.base(*self._of_base(self.warp(X1), X2, lengthscale)).squeeze(-3)
         return outputscale[:, None, None] * correlation
-
-    def combine(self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
-        return (self(X, centers, lengthscale, outputscale) @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
-
-    def combine_with_gradient(
-        self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        by_covariance = weight.unsqueeze(-2).expand(-1, len(X), -1)
-        value = self.combine(X.detach(), centers, lengthscale, outputscale, weight)
-        return value, self.pull(X, centers, lengthscale, outputscale, by_covariance)
 
     def paired(self, X: Tensor, Z: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         own = self.warp_own(Z.unsqueeze(-2))  # N x M x 1 x D

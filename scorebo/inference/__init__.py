@@ -1,6 +1,36 @@
-"""How θ is drawn: NUTS, sets carried from fit to fit, Pyro as the reference, the maximum; and their diagnostics."""
+"""Sampling of hyperparameters: the `Sampler` interface, NUTS, sequential, Pyro, MAP, partitions; their diagnostics."""
 
-from scorebo.gp.diagnostics import Diagnostics
-from scorebo.inference.fit import Carry, fit_gp
+from __future__ import annotations
 
-__all__ = ["Carry", "Diagnostics", "fit_gp"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from scorebo.inference.base import Carry, ChainSampler, Sampler, Samples
+from scorebo.inference.samplers import MAP, NUTS, Pyro, Sequential
+
+if TYPE_CHECKING:
+    from scorebo.gp.diagnostics import Diagnostics
+    from scorebo.inference.diagnostics import Chain
+    from scorebo.inference.fit import fit_gp
+
+__all__ = [
+    "MAP",
+    "NUTS",
+    "Carry",
+    "Chain",
+    "ChainSampler",
+    "Diagnostics",
+    "Pyro",
+    "Sampler",
+    "Samples",
+    "Sequential",
+    "fit_gp",
+]
+_MODULES = {"Chain": "diagnostics", "Diagnostics": "diagnostics", "fit_gp": "fit"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use what needs numerical libraries: configurations are checked without them."""
+    if name in _MODULES:
+        return getattr(import_module(f"scorebo.inference.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'scorebo.inference' has no attribute {name!r}")

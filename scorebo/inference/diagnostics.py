@@ -46,18 +46,18 @@ class Chain:
 def summarize(chain: Chain, **fields: Any) -> Diagnostics:
     """Diagnostics of a chain; `fields` are those the chain does not know (sampler, seconds, …)."""
     depth, energy = chain.tree_depth, chain.energy
-    return Diagnostics(
-        draws=len(chain.theta),
-        divergences=chain.divergences,
-        acceptance=chain.acceptance,
-        step_size=chain.step_size,
-        tree_depth_mean=None if depth is None else float(np.mean(depth)),
-        tree_depth_max=None if depth is None else int(np.max(depth)),
-        ess_bulk=bulk_ess(chain.theta),
-        rhat=split_rhat(chain.theta),
-        energy_bfmi=None if energy is None else bayesian_fraction_of_missing_information(energy),
-        **fields,
-    )
+    of_chain = {
+        "draws": len(chain.theta),
+        "divergences": chain.divergences,
+        "acceptance": chain.acceptance,
+        "step_size": chain.step_size,
+        "tree_depth_mean": None if depth is None else float(np.mean(depth)),
+        "tree_depth_max": None if depth is None else int(np.max(depth)),
+        "ess_bulk": bulk_ess(chain.theta),
+        "rhat": split_rhat(chain.theta),
+        "energy_bfmi": None if energy is None else bayesian_fraction_of_missing_information(energy),
+    }
+    return Diagnostics(**(of_chain | fields))
 
 
 def bulk_ess(theta: np.ndarray) -> float | None:

@@ -64,6 +64,7 @@ def sample(
         raise
     finally:
         density.evaluations += int(block[0])
+        density.raise_error()
     return _read(trace, density.dim, warmup, draws)
 
 

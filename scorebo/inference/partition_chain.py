@@ -15,12 +15,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scorebo.gp import LogDensity, Surrogate
+from scorebo.gp import Additive, LogDensity, Surrogate
+from scorebo.gp.kernels import as_kernel
 from scorebo.gp.partitions import Labels, Partitions, canonical
 from scorebo.inference import maximum
+from scorebo.inference.base import Samples, State
+from scorebo.inference.samplers import PartitionSampler
+from scorebo.seeds import derive
 
 # Where the climbs to a maximum begin: lengthscale, and the share of noise in the variance of the outputs ᵒ.
 STARTS = ((0.5, 0.1), (0.2, 0.5))
+
+
+def sample(
+    settings: PartitionSampler, density: LogDensity, num_samples: int, seed: int, state: State | None
+) -> Samples:
+    """Every `thinning`-th partition of a chain that starts at the last one of the fit before."""
+    surrogate, dim = density.surrogate, density.dim_inputs
+    partitions = surrogate.partitions
+    assert partitions is not None
+    partitions.check_dim(dim)
+    fits = PartitionFits(density.X, density.y, surrogate)
+    start = partitions.first(dim) if state is None else tuple(state["labels"])
+    steps = settings.warmup + settings.thinning * num_samples
+    rng = np.random.default_rng(derive("partitions", seed))
+    chain = walk(lambda labels: fits(labels).log_likelihood, partitions, start, steps, rng)
+    kept = chain.states[settings.warmup :][settings.thinning - 1 :: settings.thinning]
+    density.evaluations = fits.evaluations
+    return Samples(
+        np.stack([fits(labels).theta for labels in kept]),
+        state={"labels": list(kept[-1])},
+        diagnostics={"acceptance": chain.acceptance, "num_partitions": len(fits)},
+        kernel=Additive(as_kernel(surrogate.kernel), tuple(kept)),
+    )
 
 
 @dataclass(frozen=True)

@@ -1,75 +1,48 @@
-"""Sets drawn from nothing but the data: one chain of a sampler, tried again when it fails."""
+"""Samples from nothing but the data: one chain of a sampler, tried again when it fails."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from scorebo.gp import LogDensity
-from scorebo.inference import maximum, nuts, pyro_nuts
-from scorebo.inference.diagnostics import Chain
+from scorebo.inference import maximum
+from scorebo.inference.base import ChainSampler, Samples
 from scorebo.seeds import derive
 
 logger = logging.getLogger(__name__)
 
-SAMPLERS: dict[str, Callable[..., Chain]] = {"nuts": nuts.sample, "pyro": pyro_nuts.sample}
 ATTEMPTS = 3
 PRIOR_DRAWS_FOR_START = 32
 
 
-@dataclass(frozen=True)
-class ChainSettings:
-    """How one chain is drawn and thinned; None leaves a choice to the sampler."""
+def draw(density: LogDensity, sampler: ChainSampler, num_samples: int, seed: int) -> Samples:
+    """Every `thinning`-th draw of one chain; Laplace draws without a chain after a sampler that kept failing.
 
-    warmup: int
-    thinning: int
-    num_mcmc_samples: int
-    max_tree_depth: int | None = None
-    target_acceptance: float | None = None
-
-
-@dataclass(frozen=True)
-class ColdDraws:
-    """The sets `M x dim` kept of a chain; after a sampler that kept failing there is a fallback instead of a chain.
-
-    `retry_reason`: what was wrong with the chains that failed, each reason once.
+    `retry_reason`, among the diagnostics: what was wrong with the chains that failed, each reason once.
     """
-
-    theta: np.ndarray
-    chain: Chain | None
-    retries: int
-    fallback: str | None = None
-    retry_reason: str | None = None
-
-
-def draw(density: LogDensity, sampler: str, settings: ChainSettings, seed: int) -> ColdDraws:
-    """Every `thinning`-th draw of one chain."""
     problems: dict[str, None] = {}  # in the order of the attempts
     for attempt in range(ATTEMPTS):
         try:
-            chain = SAMPLERS[sampler](
+            chain = sampler.chain(
                 density,
                 start(density, seed, attempt),
-                seed=derive(sampler, seed, attempt) >> 1,
-                warmup=settings.warmup,
-                draws=settings.thinning * settings.num_mcmc_samples,
-                max_tree_depth=settings.max_tree_depth,
-                target_acceptance=settings.target_acceptance,
+                draws=sampler.thinning * num_samples,
+                seed=derive(sampler.name, seed, attempt) >> 1,
             )
             problem = chain.failure
         except (RuntimeError, ArithmeticError) as error:
             problem = str(error).splitlines()[0] if str(error) else type(error).__name__
         if problem is None:
-            kept = chain.theta[settings.thinning - 1 :: settings.thinning]
-            return ColdDraws(kept, chain, retries=attempt, retry_reason="; ".join(problems) or None)
+            told = {"retries": attempt, "retry_reason": "; ".join(problems) or None}
+            return Samples(chain.theta[sampler.thinning - 1 :: sampler.thinning], chain, diagnostics=told)
         problems[problem] = None
-        logger.warning("Sampler %s, attempt %d of %d failed: %s.", sampler, attempt + 1, ATTEMPTS, problem)
-    logger.warning("Sampler %s failed %d times: the sets are Laplace draws around the maximum.", sampler, ATTEMPTS)
-    theta = maximum.laplace_draws(density, size=settings.num_mcmc_samples, seed=derive("laplace", seed))
-    return ColdDraws(theta, None, retries=ATTEMPTS, fallback="laplace", retry_reason="; ".join(problems))
+        logger.warning("Sampler %s, attempt %d of %d failed: %s.", sampler.name, attempt + 1, ATTEMPTS, problem)
+    logger.warning("Sampler %s failed %d times: the sets are Laplace draws around the maximum.", sampler.name, ATTEMPTS)
+    theta = maximum.laplace_draws(density, size=num_samples, seed=derive("laplace", seed))
+    told = {"retries": ATTEMPTS, "retry_reason": "; ".join(problems), "fallback": "laplace"}
+    return Samples(theta, diagnostics=told)
 
 
 def start(density: LogDensity, seed: int, attempt: int = 0) -> np.ndarray:

@@ -8,7 +8,7 @@ and whenever the carried sets no longer represent the posterior.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,13 +16,11 @@ import numpy as np
 
 from scorebo.gp import LogDensity
 from scorebo.inference import hmc
-from scorebo.inference.posterior import ColdDraws
+from scorebo.inference.base import Samples
+from scorebo.inference.samplers import REFRESH_EVERY, REFRESH_FRACTION, Sequential
 from scorebo.inference.whitening import whitening_factor
 from scorebo.seeds import derive
 
-TRANSITIONS = 6
-REFRESH_EVERY = 20
-REFRESH_FRACTION = 0.2
 # Most leapfrog steps of a transition: with the step sizes that are accepted, 2 to 5 make a quarter turn.
 MAX_STEPS = 8
 # Draws kept for the whitening.
@@ -83,7 +81,59 @@ class Step:
     failure: str | None = None
 
 
-def begin(draws: ColdDraws, density: LogDensity, X: np.ndarray, y: np.ndarray, before: State | None) -> State:
+def sample(
+    settings: Sequential, density: LogDensity, num_samples: int, seed: int, carried: Mapping[str, Any] | None
+) -> Samples:
+    """The samples of the fit before, moved; a cold chain where there are none, where it is due, or where moving failed.
+
+    A cold chain takes the step size from moves that failed rather than from the state before them: a step size that
+    was too large has been adapted there, and would fail again and again.
+    """
+    before = None if carried is None else State.from_dict(carried)
+    reason: str | None = "first"
+    step = None
+    if before is not None:
+        reason = "scheduled"
+        period = refresh_period(len(density.y), settings.refresh_every, settings.refresh_fraction)
+        if before.age + 1 < period:
+            step = advance(density, before, num_mcmc_samples=num_samples, transitions=settings.transitions, seed=seed)
+            before, reason = step.state, step.failure
+    told: dict[str, Any] = {"carried_ess": None if step is None else step.carried_ess}
+    if step is not None and reason is None:
+        state = step.state
+        told |= {"acceptance": step.acceptance, "step_size": state.step_size, "num_refreshes": state.num_refreshes}
+        return Samples(state.theta, state=state.as_dict(), diagnostics=told)
+    draws = settings.nuts.sample(density, num_samples, seed, None)
+    state = _begin(draws, density, before)
+    told |= {"refresh_reason": reason, "num_refreshes": state.num_refreshes, "next_step_size": state.step_size}
+    return replace(draws, state=state.as_dict(), diagnostics={**draws.diagnostics, **told})
+
+
+def last_chain(records: Sequence[Mapping[str, Any]], refresh_every: int) -> tuple[int, dict[str, Any] | None]:
+    """Place of the last record with a cold chain, and a state after which this chain is due.
+
+    A cold chain takes from the state before it nothing but the step size and the number of cold chains so far, which
+    its record has.
+    """
+    place = max(k for k, record in enumerate(records) if record["mcmc"] and record["mcmc"]["refresh_reason"])
+    cold = records[place]["mcmc"]
+    if cold["refresh_reason"] == "first":
+        return place, None
+    nothing = np.empty(0)
+    due = State(
+        theta=nothing,
+        value=nothing,
+        recent=nothing,
+        step_size=cold["next_step_size"],
+        age=refresh_every,
+        num_refreshes=cold["num_refreshes"] - 1,
+        y=nothing,
+        inputs="",
+    )
+    return place, due.as_dict()
+
+
+def _begin(draws: Samples, density: LogDensity, before: State | None) -> State:
     """The state after a cold chain; `before` is the state it replaces, after moves that failed where there were any."""
     pool = draws.theta if draws.chain is None else draws.chain.theta
     spaced = np.linspace(0, len(pool) - 1, min(len(pool), max(RECENT, len(draws.theta)))).round().astype(int)
@@ -94,8 +144,8 @@ def begin(draws: ColdDraws, density: LogDensity, X: np.ndarray, y: np.ndarray, b
         step_size=START_STEP_SIZE if before is None else before.step_size,
         age=0,
         num_refreshes=1 + (0 if before is None else before.num_refreshes),
-        y=y,
-        inputs=_digest(X),
+        y=density.y,
+        inputs=_digest(density.X),
     )
 
 
@@ -125,18 +175,9 @@ def continues(state: State, X: np.ndarray, y: np.ndarray) -> tuple[float, float]
     return slope, float(y[:n].mean() - slope * state.y.mean())
 
 
-def advance(
-    density: LogDensity,
-    state: State,
-    X: np.ndarray,
-    y: np.ndarray,
-    *,
-    num_mcmc_samples: int,
-    transitions: int,
-    seed: int,
-) -> Step:
+def advance(density: LogDensity, state: State, *, num_mcmc_samples: int, transitions: int, seed: int) -> Step:
     """The sets of `state` on the posterior of more data."""
-    transform = continues(state, X, y)
+    transform = continues(state, density.X, density.y)
     if transform is None or state.theta.shape != (num_mcmc_samples, density.dim):
         return Step(state, failure="other data")
     rng = np.random.default_rng(derive("sequential", seed))
@@ -168,8 +209,8 @@ def advance(
         recent=np.concatenate([recent, population.theta])[-len(recent) :],
         step_size=moves.step_size,
         age=state.age + 1,
-        y=y,
-        inputs=_digest(X),
+        y=density.y,
+        inputs=_digest(density.X),
     )
     failure = None
     if moves.acceptance < LEAST_ACCEPTANCE:

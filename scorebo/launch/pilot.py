@@ -94,7 +94,7 @@ def measure(config: Mapping[str, Any]) -> tuple[list[float], list[float]]:
     # Every model is judged here: an estimate may be too long, not too short.
     run = Run({**config, "metrics_every": 1})
     task = run.benchmark
-    records = [run.record(k, []) for k in range(1, task.initial + 1)]
+    records: list[Any] = [run.record(k, []) for k in range(1, task.initial + 1)]
     rng = generator(task.name, run.seed, "pilot")
     spread = statistics.pstdev([record["y"] for record in records]) or 1.0
     lower, upper = task.bounds.numpy()

@@ -1,4 +1,4 @@
-"""Where the maximum may be: pathwise draws from the posterior and their maximisers."""
+"""Where the maximum may be: pathwise draws from the posterior and their maximizers."""
 
 from scorebo.optima.maximize import sample_optima
 from scorebo.optima.paths import PosteriorPaths, sample_paths

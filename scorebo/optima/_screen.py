@@ -13,6 +13,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from scorebo._numba._outside import FIRST_ADDRESS
 from scorebo._numba.cache import njit
 from scorebo.optima._waves import BLOCK, correlate, phases, sincos
 
@@ -147,7 +148,10 @@ def _add_update(left, right, mirrored, paths, values):  # type: ignore[no-untype
                 near, far = from_left[i], from_right[j]
                 for k in range(n):
                     row[k] = near[k] + far[k]
-                correlate(kernel, row, n)
+                if kernel < FIRST_ADDRESS:
+                    correlate(kernel, row, n)
+        if kernel >= FIRST_ADDRESS:  # one call for all
+            correlate(kernel, correlation.ravel(), correlation.size)
         updates = np.dot(beta, correlation.T)
         for p in range(beta.shape[0]):
             for i in range(u):

@@ -180,7 +180,7 @@ def evaluate_own(order, kernel, X, omega, a, b, inputs, precision, beta, mean, v
 
     Args:
         order: 0 for values, 1 for gradients too.
-        kernel: MATERN52 or RBF.
+        kernel: as in `evaluate`.
         X: `N x M x q x D`.
         omega: `M x D x F`.
         a: `N x M x F`.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from scorebo._numba._outside import call_outside
 from scorebo._numba._vectorized import exp
 from scorebo._numba.cache import njit
 
@@ -124,12 +125,18 @@ def _radial(kernel, distance, correlation, slope, bend, size):  # type: ignore[n
             correlation[i] = (1.0 + scaled + scaled * scaled / 3.0) * decay
             slope[i] = (5.0 / 3.0) * (1.0 + scaled) * decay
             bend[i] = (25.0 / 3.0) * decay
-    else:
+    elif kernel == 1:
         for i in range(size):
             decay = exp(-min(0.5 * distance[i], 700.0))
             correlation[i] = decay
             slope[i] = decay
             bend[i] = decay
+    else:
+        radial = call_outside(kernel, distance[:size], 3)
+        for i in range(size):
+            correlation[i] = radial[0, i]
+            slope[i] = -2.0 * radial[1, i]
+            bend[i] = 4.0 * radial[2, i]
 
 
 @numba.njit(**_exact)
@@ -139,9 +146,11 @@ def correlate(kernel, row, size):  # type: ignore[no-untyped-def]
         for i in range(size):
             scaled = np.sqrt(5.0 * row[i])
             row[i] = (1.0 + scaled + scaled * scaled / 3.0) * exp(-min(scaled, 700.0))
-    else:
+    elif kernel == 1:
         for i in range(size):
             row[i] = exp(-min(0.5 * row[i], 700.0))
+    else:
+        row[:size] = call_outside(kernel, row[:size], 3)[0]
 
 
 @numba.njit(**_exact)
@@ -246,7 +255,7 @@ def evaluate(order, kernel, x, omega, a, b, inputs, precision, beta, mean, gradi
 
     Args:
         order: 0, 1 or 2.
-        kernel: MATERN52 or RBF.
+        kernel: MATERN52, RBF or the address of another's radial function.
         x: `D`.
         omega: `D x F`, frequencies; these and their weights in double or all in single precision.
         a: `F`, weights of the cosines.

@@ -20,6 +20,7 @@ from torch.quasirandom import SobolEngine
 
 from scorebo.errors import InputError, check_integer
 from scorebo.gp import FullyBayesianGP, Kernel, Warped
+from scorebo.gp.kernels import strictly_inside
 from scorebo.optima import _search
 from scorebo.optima._screen import waves_at
 from scorebo.seeds import derive, generator
@@ -93,17 +94,15 @@ class PosteriorPaths:
         kernel, omega, *rest = self.compiled
         points = X.detach().contiguous().numpy()
         _search.evaluate_own(int(gradient), kernel, points, omega, *rest, values.numpy(), gradients.numpy())
+        if self.kernel.outside is not None:
+            self.kernel.outside.raise_error()  # also what was raised in the search for optima, which ends here
         return values, gradients if gradient else gradients[:, :, :0]
 
-    def one(self, p: int, m: int, *, single: bool = False) -> tuple:
-        """Path p of set m as the compiled search wants it, its waves in double or single precision."""
-        kernel, omega, a, b, inputs, precision, beta, mean = self.compiled
-        if single:
-            omega, a, b = self.single
-        return kernel, omega[m], a[p, m], b[p, m], inputs, precision[m], beta[p, m], mean[m]
-
     def of_set(self, m: int, *, single: bool = False) -> tuple:
-        """All paths of set m as the compiled search wants them: as `one`, with a, b `N x F` and β `N x n`."""
+        """All paths of set m as the compiled search wants them, their waves in double or single precision.
+
+        As `compiled`, with ω `D x F`, a and b `N x F`, precision `G x D` and β `N x n`.
+        """
         kernel, omega, a, b, inputs, precision, beta, mean = self.compiled
         if single:
             omega, a, b = self.single
@@ -121,10 +120,8 @@ class PosteriorPaths:
 
         The precisions are those of each group of inputs, see `Kernel.precisions`.
         """
-        if self.kernel.compiled is None:
-            raise InputError(f"Optima cannot be sampled under a {type(self.kernel).__name__} kernel: not compiled.")
         return (
-            self.kernel.compiled,
+            self.kernel.code,
             self.frequencies.mT.contiguous().numpy(),
             self.cosine_weights.numpy(),
             self.sine_weights.numpy(),
@@ -155,7 +152,7 @@ def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int =
     # One sequence cut into M pieces: each covers the spectrum evenly by itself, and no two are alike.
     engine = SobolEngine(dim + 1, scramble=True, seed=derive("paths", seed, "frequencies") % 2**31)
     uniform = engine.draw(num_mcmc_samples * count, dtype=torch.float64).reshape(num_mcmc_samples, count, dim + 1)
-    frequencies = model.kernel.frequencies(uniform) / model.lengthscale.unsqueeze(-2)
+    frequencies = model.kernel.frequencies(strictly_inside(uniform)) / model.lengthscale.unsqueeze(-2)
 
     normal = generator("paths", seed, "weights").standard_normal
     weights = torch.from_numpy(normal((2, num_paths, num_mcmc_samples, count)))

@@ -16,10 +16,12 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from scorebo.acquisition import Context, MixtureMean, build_strategy, maximize
-from scorebo.config import ON_FAILURE, as_dict, compose, load_model
+from scorebo.config import as_dict, compose, load_model, sampler_settings
+from scorebo.config.schema import ON_FAILURE
 from scorebo.errors import InputError, check_choice, check_integer, check_tensor, reason_of
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry
+from scorebo.inference.samplers import build_sampler
 from scorebo.run.avoidance import MOST_FAILURES, fit_tried, propose, tried_points
 from scorebo.search.box import Bounds, check_bounds, unit_box
 from scorebo.seeds import derive
@@ -102,6 +104,7 @@ class Optimizer:
         self._nodes = {name: config[name] for name in NODES}
         self._surrogate = load_model(config["model"])
         self._surrogate.check_dim(self.dim)
+        build_sampler(self._surrogate, **sampler_settings(config["mcmc"]))  # refused before anything is observed
         self._strategy = build_strategy(config["acquisition"], config["acquisition_optimizer"])
         self.file = None if file is None else Path(file)
         self.points: list[list[float]] = []

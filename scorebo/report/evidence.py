@@ -7,10 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scorebo.config import available
 from scorebo.config.scale import SCALES, at_scale
 from scorebo.errors import InputError
 from scorebo.report.query import Query
 from scorebo.report.selection import NoRunsError, Selection, select
+from scorebo.report.style import use_displays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,11 +32,12 @@ class Evidence:
 
     def __init__(self, query: Query | Path | str, table: pd.DataFrame | None = None) -> None:
         from scorebo.config.compose_many import Composer
-        from scorebo.report.health import unhealthy_runs
+        from scorebo.report.statistics.health import unhealthy_runs
         from scorebo.store import collect
 
         self.query = query if isinstance(query, Query) else Query(query)
         self._collected = collect(self.query.folders, points=False) if table is None else table
+        use_displays(self._collected)
         self._total = int(self._collected["run_id"].nunique())
         self.table = self.query.narrow(self._collected)
         self.unhealthy: set[str] = unhealthy_runs(self.table)
@@ -100,7 +103,7 @@ class Evidence:
 
     def health_notes(self, chosen: Selection) -> list[str]:
         """What a reader must know of the samplers of these runs, and of those left out for theirs."""
-        from scorebo.report.health import health_note
+        from scorebo.report.statistics.health import health_note
 
         rows = self._ill
         if chosen.experiment is not None:
@@ -110,6 +113,8 @@ class Evidence:
     def runs(self, experiment: str) -> pd.DataFrame:
         """The records of those of the experiment's runs that have ended: what claims are about is their outcome."""
         self.asked.add(experiment)
+        if experiment not in available("experiment", self.query.config_dir):
+            raise MissingRunsError(f"there is no experiment={experiment} here or in --config-dir")
         try:
             table = self.of(experiment).table
         except NoRunsError as error:

@@ -14,7 +14,7 @@ from scorebo.errors import InputError
 from scorebo.report.query import Query
 from scorebo.store import identity_nodes, run_id
 from scorebo.store.collect import Sources, describe_runs, sources_text
-from scorebo.store.columns import WHO
+from scorebo.store.schema import WHO
 from scorebo.store.stored_config import read_config
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _near(runs: Sequence[Mapping[Any, Any]], wanted: Mapping[str, Identities], r
             scale, config = named[who]
             (there,) = describe_runs(results, [], {run["run_id"]})
             own, other = (
-                _flat(nodes) for nodes in (identity_nodes(config), read_config(there["folder"] / "config.yaml"))
+                _flat(identity_nodes(nodes)) for nodes in (config, read_config(there["folder"] / "config.yaml"))
             )
             differ = [key for key in own | other if own.get(key) != other.get(key)]
             listed = ", ".join(f"{key}={other.get(key)} instead of {own.get(key)}" for key in differ[:3])

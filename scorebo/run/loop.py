@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import math
 import time
@@ -17,24 +16,24 @@ from torch import Tensor
 
 from scorebo.acquisition import Context, build_strategy
 from scorebo.benchmarks.base import Benchmark
-from scorebo.config import instantiate, load_model
+from scorebo.config import instantiate, load_model, sampler_settings
 from scorebo.errors import EvaluationError, InputError, TaskError, describe_point, reason_of
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry
+from scorebo.inference.samplers import build_sampler
 from scorebo.run import metrics
 from scorebo.run.avoidance import MOST_FAILURES, fit_tried, propose, tried_points
 from scorebo.run.processor import processor_seconds
-from scorebo.run.regret import OptimizationMetrics, observed_metrics, optimization_metrics
+from scorebo.run.regret import observed_metrics, optimization_metrics
 from scorebo.search.box import unit_box
 from scorebo.seeds import derive
 from scorebo.store import RunStore
+from scorebo.store.identity import passed
 from scorebo.store.ledger import read_ledger
+from scorebo.store.schema import FailedPoint, Metrics, ModelQuality, Observation, Phase, Record, Timings, nothing
 from scorebo.transforms.standardize import DataTransform
 
 logger = logging.getLogger(__name__)
-
-Record = dict[str, Any]
-Seconds = dict[str, dict[str, float]]
 
 
 class Run:
@@ -54,9 +53,10 @@ class Run:
         self.benchmark = task.for_seed(self.seed)
         self.surrogate = load_model(config["model"])
         self.surrogate.check_dim(self.benchmark.dim)
-        self.optimizer = config["acquisition_optimizer"]
+        self.optimizer = passed(config["acquisition_optimizer"])
         self.strategy = build_strategy(config["acquisition"], self.optimizer)
         self.design = self.benchmark.initial_design(self.seed)
+        self.sampler = build_sampler(self.surrogate, **sampler_settings(self.mcmc))
         # What the sampler hands on from one iteration to the next; stays empty for those that start anew.
         self.carry = Carry()
 
@@ -75,8 +75,8 @@ class Run:
         iteration: int,
         before: list[Record],
         judge: bool | None = None,
-        failed: Sequence[Record] = (),
-        seconds: Seconds | None = None,
+        failed: Sequence[FailedPoint] = (),
+        seconds: Timings | None = None,
     ) -> Record:
         """Record `iteration` (counted from 1), given all records before it.
 
@@ -96,17 +96,18 @@ class Run:
         else:
             judge = self.computes_metrics(iteration) if judge is None else judge
             record = self._step(iteration, before, judge, failed, seconds)
-        return record | {"failed_points": list(failed)} if failed else record
+        return {**record, "failed_points": list(failed)} if failed else record
 
-    def _initial(self, iteration: int, before: list[Record], failed: Sequence[Record], seconds: Seconds) -> Record:
+    def _initial(self, iteration: int, before: list[Record], failed: Sequence[FailedPoint], seconds: Timings) -> Record:
         # A point that failed is replaced by the next one of the design's sequence, and so are all after it.
         place = iteration - 1 + len(failed) + sum(len(record.get("failed_points", ())) for record in before)
         x = self.design[place] if place < len(self.design) else self.benchmark.design_point(self.seed, place)
         observed = self._observe(x, iteration, seconds)
-        return {"iteration": iteration, "kind": "initial", "num_observations": None, **observed, **_NO_MODEL} | seconds
+        record: Record = {**nothing(Record), "iteration": iteration, "kind": "initial", **observed, **seconds}
+        return {**record, "task": self.benchmark.describe()} if iteration == 1 else record
 
     def _step(
-        self, iteration: int, before: list[Record], judge: bool, failed: Sequence[Record], seconds: Seconds
+        self, iteration: int, before: list[Record], judge: bool, failed: Sequence[FailedPoint], seconds: Timings
     ) -> Record:
         tried, values = history(before, failed, self.benchmark.dim)
         with _timed(seconds, "fit"):
@@ -114,7 +115,7 @@ class Run:
         with _timed(seconds, "metrics"):
             judged = self._metrics(model, transform, before, iteration, judge)
         closing = iteration > self.benchmark.total
-        observed: Record = {"x": None, "y": None, "f": None}
+        observed: Observation = {"x": None, "y": None, "f": None}
         value, fallbacks = None, 0
         if not closing:
             with _timed(seconds, "acquisition"):
@@ -165,10 +166,11 @@ class Run:
 
     def _metrics(
         self, model: FullyBayesianGP, transform: DataTransform, before: list[Record], iteration: int, judge: bool
-    ) -> Record:
+    ) -> Metrics:
         """Metrics of the model and of the observations; those that need the function where it fails may be missing."""
-        X, y, f = (torch.tensor([record[name] for record in before], dtype=torch.float64) for name in ("x", "y", "f"))
-        quality, progress = metrics.ModelQuality(), None
+        observed = ([record["x"] for record in before], [r["y"] for r in before], [r["f"] for r in before])
+        X, y, f = (torch.tensor(values, dtype=torch.float64) for values in observed)
+        quality, progress = nothing(ModelQuality), None
         problems: list[str] = []
         if judge:
             with self._tolerated(problems):
@@ -177,9 +179,8 @@ class Run:
                 progress = optimization_metrics(
                     model, self.benchmark, transform, X, y, f, self.seed, iteration, self.optimizer
                 )
-        progress = progress or observed_metrics(self.benchmark, y, f)
-        missing = {"metrics_failure": " ".join(problems)} if problems else {}
-        return dataclasses.asdict(quality) | progress.as_dict() | missing
+        found: Metrics = {**quality, **(progress or observed_metrics(self.benchmark, y, f))}
+        return {**found, "metrics_failure": " ".join(problems)} if problems else found
 
     @contextmanager
     def _tolerated(self, problems: list[str]) -> Iterator[None]:
@@ -193,7 +194,7 @@ class Run:
                 raise
             problems.append(str(error))
 
-    def _observe(self, x: Tensor, iteration: int, seconds: Seconds) -> Record:
+    def _observe(self, x: Tensor, iteration: int, seconds: Timings) -> Observation:
         point = x.tolist()
         try:
             with _timed(seconds, "evaluate"):
@@ -210,12 +211,13 @@ class Run:
         return {"x": point, "y": y, "f": f}
 
 
-def history(before: Sequence[Record], failed: Sequence[Record], dim: int) -> tuple[Tensor, Tensor]:
+def history(before: Sequence[Record], failed: Sequence[FailedPoint], dim: int) -> tuple[Tensor, Tensor]:
     """Every point tried in the records and then in vain, `n x D`, and its observation `n`, NaN where it failed."""
     attempts: list[tuple[list[float], float | None]] = []
     for record in before:
         attempts += [(point["x"], None) for point in record.get("failed_points", ())]
-        attempts.append((record["x"], record["y"]))
+        if record["x"] is not None:
+            attempts.append((record["x"], record["y"]))
     return tried_points([*attempts, *((point["x"], None) for point in failed)], dim)
 
 
@@ -223,28 +225,6 @@ def hyperparameters(model: FullyBayesianGP) -> dict[str, Any]:
     """Every set of a model, as records keep them; after the hyperparameters what the kernel has of its own."""
     sets = {name: getattr(model, name).tolist() for name in ("lengthscale", "outputscale", "noise", "mean")}
     return sets | model.kernel.structure()
-
-
-_NO_MODEL: Record = dict.fromkeys(
-    (
-        "has_metrics",
-        "negative_mll",
-        "nlpd",
-        "rmse",
-        "jittered_blocks",
-        *(field.name for field in dataclasses.fields(OptimizationMetrics)),
-        "decomposition_error",
-        "acquisition_value",
-        "acquisition_fallbacks",
-        "mcmc",
-        "hyperparameters",
-        "noise_floor",
-        "output_mean",
-        "output_std",
-        "yeo_johnson_lambda",
-        "output_sign",
-    )
-)
 
 
 def execute(
@@ -285,7 +265,7 @@ def execute(
 
 def _next_record(run: Run, store: RunStore, iteration: int, records: list[Record]) -> Record:
     """The record of an iteration; with `on_failure=avoid` that of the first point whose evaluation succeeds."""
-    failed: list[Record] = []
+    failed: list[FailedPoint] = []
     seconds = _no_seconds()
     state = run.carry.state
     while True:
@@ -308,7 +288,7 @@ def _next_record(run: Run, store: RunStore, iteration: int, records: list[Record
             raise
 
 
-def _what_to_do(ledger: Path, iteration: int, failed: list[Record], attempt: int | None) -> str:
+def _what_to_do(ledger: Path, iteration: int, failed: list[FailedPoint], attempt: int | None) -> str:
     if attempt is not None:
         return f"All {len(failed)} points tried in this iteration failed; they are noted in {ledger}."
     same = [entry for entry in read_ledger(ledger.parent) if entry["iteration"] == iteration]
@@ -321,21 +301,18 @@ def _what_to_do(ledger: Path, iteration: int, failed: list[Record], attempt: int
     return f"It is noted in {ledger}; the same command goes on from there."
 
 
-def _no_seconds() -> Seconds:
+def _no_seconds() -> Timings:
     return {"wall_seconds": {}, "cpu_seconds": {}}
 
 
 @contextmanager
-def _timed(seconds: Seconds, phase: str) -> Iterator[None]:
+def _timed(seconds: Timings, phase: Phase) -> Iterator[None]:
     """Add wall and processor time of the block, that of child processes included, to those of `phase`."""
     began, cpu_began = time.perf_counter(), processor_seconds()
     try:
         yield
     finally:
         # Time of a child is counted in ticks, and may be less by one once the child has ended.
-        spent = {
-            "cpu_seconds": max(0.0, processor_seconds() - cpu_began),
-            "wall_seconds": time.perf_counter() - began,
-        }
-        for name, value in spent.items():
-            seconds[name][phase] = seconds[name].get(phase, 0.0) + value
+        cpu, wall = max(0.0, processor_seconds() - cpu_began), time.perf_counter() - began
+        for spent, value in ((seconds["cpu_seconds"], cpu), (seconds["wall_seconds"], wall)):
+            spent[phase] = spent.get(phase, 0.0) + value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from torch.quasirandom import SobolEngine
 
 from scorebo.gp import FullyBayesianGP
 from scorebo.seeds import derive
+from scorebo.store.schema import ModelQuality, nothing
 from scorebo.transforms.standardize import DataTransform
 
 if TYPE_CHECKING:
@@ -25,25 +25,6 @@ logger = logging.getLogger(__name__)
 NUM_POINTS = 2000  # ᶜ
 BLOCK = 200  # ᶜ
 LOG_2PI = math.log(2.0 * math.pi)
-
-
-@dataclass(frozen=True)
-class ModelQuality:
-    """Metrics of one fit; all None if it was not judged, or its task's values take too long for test points.
-
-    Args:
-        negative_mll: minus the joint log density of a block of noiseless targets under the noisy prediction, divided
-            by the block's size; averaged over sets and blocks.
-        nlpd: minus the log density of the mixture at single points, averaged.
-        rmse: root mean squared error of the mixture mean, in the task's units; where outputs are transformed it is the
-            mean of the transformed ones, transformed back.
-        jittered_blocks: block covariances that needed a jitter before they could be factorized.
-    """
-
-    negative_mll: float | None = None
-    nlpd: float | None = None
-    rmse: float | None = None
-    jittered_blocks: int | None = None
 
 
 def test_points(task: str, seed: int, iteration: int, dim: int) -> Tensor:
@@ -58,7 +39,7 @@ def evaluate(
 ) -> ModelQuality:
     """Compare the model with the task's noiseless function on fresh test points."""
     if benchmark.expensive:
-        return ModelQuality()
+        return nothing(ModelQuality)
     points = test_points(benchmark.name, seed, iteration, benchmark.dim)
     truth = benchmark.evaluate_true(transform.from_unit(points))
     targets = transform.to_model(truth)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from scorebo.errors import EvaluationError, InputError, TaskError, describe_poin
 from scorebo.gp import FullyBayesianGP
 from scorebo.search.box import unit_box
 from scorebo.seeds import derive
+from scorebo.store.schema import OptimizationMetrics, nothing
 from scorebo.transforms.standardize import DataTransform
 
 if TYPE_CHECKING:
@@ -25,38 +25,6 @@ logger = logging.getLogger(__name__)
 
 # A value better than the optimum by more than this, relative to the larger of 1 and the optimum, is no rounding.
 VIOLATION = 1e-8
-
-
-@dataclasses.dataclass(frozen=True)
-class OptimizationMetrics:
-    """Metrics of one iteration, in the task's units and sign; a regret is never negative.
-
-    Regrets and `optimum_violation` are None where the task's optimal value is not known; what asks the model is None
-    where it was not judged.
-
-    Args:
-        simple_regret: of the best point queried, judged without noise.
-        best_observed: best noisy observation.
-        best_noiseless: noiseless value of the best point queried.
-        inference_regret: of the point at which the mixture mean is best over the whole box.
-        in_sample_inference_regret: of the queried point at which the mixture mean is best.
-        inference_value: noiseless value at the recommended point.
-        recommended_x: the point at which the mixture mean is best over the whole box.
-        optimum_violation: by how much a noiseless value is better than the optimal value, 0 where none is.
-    """
-
-    simple_regret: float | None
-    best_observed: float
-    best_noiseless: float
-    inference_regret: float | None = None
-    in_sample_inference_regret: float | None = None
-    inference_value: float | None = None
-    recommended_x: list[float] | None = None
-    optimum_violation: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for a record."""
-        return dataclasses.asdict(self)
 
 
 def optimization_metrics(
@@ -99,13 +67,13 @@ def optimization_metrics(
     best = found[0] if height > means[best_queried] else queried[best_queried]
     recommended = transform.from_unit(best)
     value = _value_at(benchmark, recommended)
-    judged = dataclasses.replace(
-        _observed(benchmark, y, f),
-        inference_regret=_regret(benchmark, value),
-        in_sample_inference_regret=_regret(benchmark, float(f[best_queried])),
-        inference_value=value,
-        recommended_x=recommended.tolist(),
-    )
+    judged: OptimizationMetrics = {
+        **_observed(benchmark, y, f),
+        "inference_regret": _regret(benchmark, value),
+        "in_sample_inference_regret": _regret(benchmark, float(f[best_queried])),
+        "inference_value": value,
+        "recommended_x": recommended.tolist(),
+    }
     return _checked(benchmark, judged)
 
 
@@ -116,9 +84,10 @@ def observed_metrics(benchmark: Benchmark, y: Tensor, f: Tensor) -> Optimization
 
 def _observed(benchmark: Benchmark, y: Tensor, f: Tensor) -> OptimizationMetrics:
     best_observed, best_noiseless = (float(v.max() if benchmark.maximize else v.min()) for v in (y, f))
-    return OptimizationMetrics(
-        simple_regret=_regret(benchmark, best_noiseless), best_observed=best_observed, best_noiseless=best_noiseless
-    )
+    found: OptimizationMetrics = nothing(OptimizationMetrics)
+    found["simple_regret"] = _regret(benchmark, best_noiseless)
+    found["best_observed"], found["best_noiseless"] = best_observed, best_noiseless
+    return found
 
 
 def _value_at(benchmark: Benchmark, x: Tensor) -> float:
@@ -146,16 +115,16 @@ def _sign(benchmark: Benchmark) -> float:
 
 def _checked(benchmark: Benchmark, found: OptimizationMetrics) -> OptimizationMetrics:
     """The metrics with their `optimum_violation`, which is warned of; 0 within rounding."""
-    optimum, values = benchmark.optimal_value, (found.best_noiseless, found.inference_value)
+    optimum, values = benchmark.optimal_value, (found["best_noiseless"], found["inference_value"])
     if optimum is None:
         return found
     excess = max(_sign(benchmark) * (value - optimum) for value in values if value is not None)
     if excess <= VIOLATION * max(1.0, abs(optimum)):
-        return dataclasses.replace(found, optimum_violation=0.0)
+        return {**found, "optimum_violation": 0.0}
     logger.warning(
         "Task '%s': a noiseless value is better than the optimal value %.10g by %.3g: its regrets are too small.",
         benchmark.name,
         optimum,
         excess,
     )
-    return dataclasses.replace(found, optimum_violation=excess)
+    return {**found, "optimum_violation": excess}

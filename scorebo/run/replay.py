@@ -1,10 +1,8 @@
 """One iteration of a stored run, repeated from its files alone and compared with what was recorded.
 
 A record is a function of the configuration, the records before it, the points that failed in its iteration, which it
-names, and what the sampler handed on. A chain of partitions hands on the last it recorded. The sequential sampler hands
-on more, and only the last of that is in the checkpoint. Earlier states are made again: a cold chain takes from the
-state before it nothing but the step size and the number of cold chains so far, which its record tells, so that going
-forward from the last cold chain, at most `refresh_every` fits, leads to the state that is needed. Every fit on the way
+names, and the state that the sampler carried. Only the last state is in the checkpoint. Earlier ones are made again by
+repeating fits, from a record on whose state before it the sampler can tell (`Sampler.restart`); every fit on the way
 must give the recorded hyperparameters.
 """
 
@@ -15,16 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from scorebo.errors import EvaluationError, InputError, reason_of
-from scorebo.inference.sequential import State
-from scorebo.run.loop import Record, Run, history, hyperparameters
+from scorebo.run.loop import Run, history, hyperparameters
 from scorebo.store import read_records, run_id
 from scorebo.store.checksummed import seal, unseal
-from scorebo.store.ledger import EVALUATION, ITERATION, read_ledger
+from scorebo.store.ledger import EVALUATION, ITERATION, Entry, read_ledger
 from scorebo.store.markers import read_checkpoint
-from scorebo.store.resume import ENVELOPE, RUN_DIGITS
+from scorebo.store.resume import RUN_DIGITS, contents
+from scorebo.store.schema import TIMINGS, FailedPoint, Record
 from scorebo.store.stored_config import read_config
 
 
@@ -50,7 +46,7 @@ def replay(folder: Path, iteration: int) -> Replay:
     """
     config = read_config(folder / "config.yaml")
     reading = read_records(folder / "records.jsonl", run_id(config)[:RUN_DIGITS])
-    records = [{key: value for key, value in record.items() if key not in ENVELOPE} for record in reading.records]
+    records = [contents(record) for record in reading.records]
     failures = [e for e in read_ledger(folder) if e["kind"] in (EVALUATION, ITERATION) and e["iteration"] == iteration]
     failed = iteration == len(records) + 1 and bool(failures)
     if not failed and not 1 <= iteration <= len(records):
@@ -60,7 +56,8 @@ def replay(folder: Path, iteration: int) -> Replay:
     tried = _tried_before(failures) if failed else records[iteration - 1].get("failed_points", [])
     avoid = "attempt" in failures[-1] if failed else True
     run = Run({**config, "on_failure": "avoid" if avoid else "stop"})
-    differences = _restore(run, folder, config, records, iteration)
+    carried = iteration > 1 and reading.records[iteration - 2].get("needs_state")
+    differences = _restore(run, folder, config, records, iteration) if carried else []
     if differences:
         return Replay(iteration, None, differences, "the sampler's state before it cannot be made again")
     # Whether the model was judged is not in the configuration, which is of what makes a run the run it is.
@@ -68,7 +65,7 @@ def replay(folder: Path, iteration: int) -> Replay:
     try:
         record = _plain(run.record(iteration, records[: iteration - 1], judge, tried))
     except Exception as error:
-        stored = failures[-1] if failed else records[iteration - 1]
+        stored: Mapping[str, Any] = failures[-1] if failed else records[iteration - 1]
         reason = error.reason if isinstance(error, EvaluationError) else reason_of(error)
         return Replay(iteration, None, _differences_of_failure(stored, error, reason), reason)
     if failed:
@@ -77,7 +74,7 @@ def replay(folder: Path, iteration: int) -> Replay:
     return Replay(iteration, record, differences_between(records[iteration - 1], record))
 
 
-def _tried_before(failures: list[Record]) -> list[Record]:
+def _tried_before(failures: list[Entry]) -> list[FailedPoint]:
     """The points that failed in the same start of the run and the same iteration as the last failure, before it."""
     attempt = failures[-1].get("attempt", 0)
     return [{"x": entry["x"], "reason": entry["reason"]} for entry in failures[-1 - attempt : -1]]
@@ -98,41 +95,19 @@ def _differences_of_failure(stored: Mapping[str, Any], error: Exception, reason:
 
 def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Record], iteration: int) -> list[str]:
     """Give the run the sampler's state before an iteration; what differs on the way to it."""
-    before = records[: iteration - 1]
-    sampler = (before[-1].get("mcmc") or {}).get("sampler") if before else None
-    if sampler == "partitions":
-        run.carry.state = {"labels": before[-1]["hyperparameters"]["group"][-1]}
-    if sampler != "sequential":
-        return []
+    before: list[Any] = records[: iteration - 1]
     checkpoint, _ = read_checkpoint(folder, run_id(config))
     if checkpoint is not None and checkpoint.iteration == len(before):
         run.carry.state = checkpoint.state
         return []
-    cold = max(k for k, record in enumerate(before) if record["mcmc"] and record["mcmc"]["refresh_reason"])
-    if before[cold]["mcmc"]["refresh_reason"] != "first":
-        run.carry.state = _due(before[cold]["mcmc"], run.mcmc["refresh_every"])
-    for k in range(cold, len(before)):
+    start, run.carry.state = run.sampler.restart(before)
+    for k in range(start, len(before)):
         model, _ = run.fit(k + 1, *history(before[:k], before[k].get("failed_points", []), run.benchmark.dim))
         stored, now = {"hyperparameters": before[k]["hyperparameters"]}, {"hyperparameters": hyperparameters(model)}
         differences = differences_between(stored, _plain(now))
         if differences:
             return [f"iteration {k + 1}, {difference}" for difference in differences]
     return []
-
-
-def _due(cold: Mapping[str, Any], refresh_every: int) -> dict[str, Any]:
-    """A state after which the cold chain with these diagnostics is due, with all that the chain takes over from it."""
-    nothing = np.empty(0)
-    return State(
-        theta=nothing,
-        value=nothing,
-        recent=nothing,
-        step_size=cold["next_step_size"],
-        age=refresh_every,
-        num_refreshes=cold["num_refreshes"] - 1,
-        y=nothing,
-        inputs="",
-    ).as_dict()
 
 
 def differences_between(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -146,7 +121,7 @@ def differences_between(stored: Mapping[str, Any], now: Mapping[str, Any]) -> li
 
 
 def _is_timing(path: str) -> bool:
-    return path.partition(".")[0] in ("wall_seconds", "cpu_seconds") or path == "mcmc.wall_seconds"
+    return path.partition(".")[0] in TIMINGS or path == "mcmc.wall_seconds"
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:
@@ -157,6 +132,6 @@ def _leaves(value: Any, path: str = "") -> dict[str, Any]:
     return {path: value}
 
 
-def _plain(record: Record) -> Record:
+def _plain(record: Mapping[str, Any]) -> Any:
     """A record as it comes back from its file."""
     return unseal(seal(record)[:-1])

@@ -20,20 +20,19 @@ from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
 from scorebo.files import replacing
-from scorebo.store import columns
 from scorebo.store.checksummed import seal, unseal
+from scorebo.store.columns import RUN, column_names
+from scorebo.store.schema import COLUMNS, TYPES, WHO
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDER = ".cache"
 CHUNKS = 64
-VERSION = 1
+VERSION = 2
 # A cache of other columns than those collected today is of no use.
 _CONTENT = hashlib.sha256(
-    json.dumps(
-        [VERSION, columns.WHO, columns.WHAT, columns.FLOATS, columns.TIMINGS, columns.PHASES, columns.RUN]
-    ).encode()
+    json.dumps([VERSION, WHO, [(name, column_names(name), str(TYPES[name])) for name in COLUMNS], RUN]).encode()
 ).hexdigest()[:16]
 _FILES = ("config.yaml", "records.jsonl", "finished.json")
 

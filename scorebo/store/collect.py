@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from scorebo.errors import InputError
 from scorebo.files import replacing, storage_errors
 from scorebo.store.cache import Cache, Part, stamp_of
-from scorebo.store.columns import WHO, run_columns, tidy_table
+from scorebo.store.columns import run_columns, tidy_table
 from scorebo.store.folder import check_format
 from scorebo.store.identity import node_name, run_id, run_seed
 from scorebo.store.lock import is_locked
 from scorebo.store.markers import is_finished
 from scorebo.store.records import parse_records, read_bytes
 from scorebo.store.resume import RUN_DIGITS
+from scorebo.store.schema import NAMES, WHO
 from scorebo.store.stored_config import read_config
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def collect(results: Sources, *, fresh: bool = False, points: bool = True) -> pd
 
     `x` is a list in the task's units; `mcmc_…` are the sampler's scalar diagnostics; for the hyperparameters see
     `collect_hyperparameters`. What could not be read is left out and named in `table.attrs["problems"]`, a list of
-    texts. What was read is kept in `results/.cache`, and runs whose files are as they were are taken from there.
+    texts; `table.attrs["display"]` has the display nodes by node and name. What was read is kept in `results/.cache`,
+    and runs whose files are as they were are taken from there.
 
     Args:
         results: root of the run folders, or several. A run that lies in two folders counts once if both hold the same.
@@ -104,6 +106,10 @@ def collect(results: Sources, *, fresh: bool = False, points: bool = True) -> pd
         raise nothing_found(results, runs, problems, "no records")
     table = tidy_table(runs, [run["part"].table for run in runs], () if points else ("x",))
     table.attrs["problems"] = problems
+    # By node and name; of runs that differ in it the last counts.
+    table.attrs["display"] = {
+        node: {run[node]: run["display"][node] for run in runs if node in run["display"]} for node in WHO[:-1]
+    }
     return table
 
 
@@ -183,6 +189,8 @@ def _read_part(folder: Path, problems: list[str]) -> Part | None:
         return None
     records, finished = good_records(run, problems)
     del run["folder"]
+    task = (records[0].get("task") if records else None) or {}
+    run |= {name: task.get(name) for name in ("maximize", "optimal_value")}
     return Part({**run, "finished": finished, "run": folder.name}, run_columns(records))
 
 
@@ -193,8 +201,9 @@ def _read_run(folder: Path, problems: list[str]) -> dict[str, Any] | None:
         identity = run_id(config)
         if _named_after(folder) not in (None, identity[:RUN_DIGITS]):
             raise InputError(f"{folder}: config.yaml is not that of the run the folder is named after")
-        names = {node: node_name(config, node) for node in ("benchmark", "model", "acquisition")}
-        return {**names, "seed": run_seed(config), "run_id": identity, "folder": folder}
+        names = {node: node_name(config, node) for node in NAMES}
+        display = {node: config[node]["display"] for node in names if "display" in config[node]}
+        return {**names, "seed": run_seed(config), "run_id": identity, "display": display, "folder": folder}
     except InputError as error:
         problems.append(f"{error} (left out)")
         return None

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from types import UnionType
 from typing import TYPE_CHECKING, Any
+
+from scorebo.store.schema import COLUMNS, PHASES, TIMINGS, TYPES, WHO, Seconds
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-WHO = ("benchmark", "model", "acquisition", "seed")
-WHAT = ("iteration", "kind", "num_observations", "num_failed_points", "has_metrics", "x")
-_OPTIMIZATION = (
-    *("inference_regret", "in_sample_inference_regret", "simple_regret"),
-    *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
-)
-FLOATS = ("y", "f", "negative_mll", "nlpd", "rmse", *_OPTIMIZATION, "decomposition_error", "acquisition_value")
-PHASES = ("fit", "metrics", "acquisition", "evaluate")
-# Wall time and processor time, by phase; records of version 0.1 have the first alone.
-TIMINGS = ("wall_seconds", "cpu_seconds")
 # What is the same in all rows of a run and stands after what was measured.
-RUN = ("finished", "run_id", "run")
+RUN = ("maximize", "optimal_value", "finished", "run_id", "run")
 
 
 def phase_columns(timing: str) -> list[str]:
@@ -28,20 +22,45 @@ def phase_columns(timing: str) -> list[str]:
     return [f"{timing}_{phase}" for phase in PHASES]
 
 
+def column_names(field: str) -> list[str]:
+    """The columns that a field of a record becomes: of points that failed their number, of seconds one a phase."""
+    return phase_columns(field) if field in TIMINGS else [{"failed_points": "num_failed_points"}.get(field, field)]
+
+
 def run_columns(records: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """What the records of one run tell, a row each; `mcmc_…` are the sampler's scalar diagnostics."""
+    """What the records of one run tell, a row each; `mcmc_…` are the sampler's scalar diagnostics.
+
+    Fields that the schema does not know are ignored, missing ones are null; `round` is a column where a record has it.
+    """
     import pyarrow as pa
 
-    types = {"iteration": pa.int64(), "kind": pa.string(), "num_observations": pa.int64(), "has_metrics": pa.bool_()}
-    types |= {"x": pa.list_(pa.float64())}
-    types |= dict.fromkeys(FLOATS, pa.float64())
-    types |= dict.fromkeys(TIMINGS, pa.struct(dict.fromkeys(PHASES, pa.float64())))
     # Arrow takes the fields it is told out of the records itself, many times as fast as a list for each.
-    columns = dict(zip(types, pa.array(records, pa.struct(types)).flatten(), strict=True))
+    found = pa.array(records, _record_type())
+    columns = dict(zip([field.name for field in found.type], found.flatten(), strict=True))
     columns["num_failed_points"] = pa.array([len(record.get("failed_points", ())) for record in records], pa.int64())
     for timing in TIMINGS:
         columns |= dict(zip(phase_columns(timing), columns.pop(timing).flatten(), strict=True))
+    if columns["round"].null_count == len(records):
+        del columns["round"]
     return pa.table(columns | _diagnostics([record.get("mcmc") for record in records]))
+
+
+@cache
+def _record_type() -> pa.StructType:
+    """The Arrow type of what becomes a column as it is; any of it may be missing in a record."""
+    import pyarrow as pa
+
+    floats = pa.float64()
+    types: dict[Any, pa.DataType] = {
+        int: pa.int64(),
+        float: floats,
+        bool: pa.bool_(),
+        str: pa.string(),
+        list[float]: pa.list_(floats),
+    }
+    types |= {kind | None: found for kind, found in types.items()}
+    types[Seconds] = pa.struct(dict.fromkeys(PHASES, floats))
+    return pa.struct({name: types[TYPES[name]] for name in COLUMNS if name != "failed_points"})
 
 
 def _diagnostics(items: list[Mapping[str, Any] | None]) -> dict[str, pa.Array]:
@@ -82,14 +101,14 @@ def tidy_table(
     for name in WHO:
         columns[name] = _series(pa.array([run[name] for run in runs]).take(pa.array(number)))
     mcmc = sorted(name for name in joined.column_names if name.startswith("mcmc_"))
-    for name in (*WHAT, *FLOATS, *(name for timing in TIMINGS for name in phase_columns(timing)), *mcmc):
-        if name in leave_out:
-            continue
-        # These stay nullable whether or not the table happens to hold an initial record.
-        columns[name] = _series(joined[name], nullable=name in ("num_observations", "has_metrics"))
-        joined = joined.drop_columns(name)
+    for name in [*(column for field in COLUMNS for column in column_names(field)), *mcmc]:
+        if name in joined.column_names:
+            # What may be missing stays nullable whether or not the table happens to hold a record without it.
+            columns[name] = _series(joined[name], nullable=isinstance(TYPES.get(name), UnionType))
+            joined = joined.drop_columns(name)
+    types = {"maximize": pa.bool_(), "optimal_value": pa.float64()}
     for name in RUN:
-        columns[name] = _series(pa.array([run[name] for run in runs]).take(pa.array(number)))
+        columns[name] = _series(pa.array([run[name] for run in runs], types.get(name)).take(pa.array(number)))
     return pd.DataFrame(columns, copy=False)
 
 

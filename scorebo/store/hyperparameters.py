@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from scorebo.store.collect import Sources, describe_runs, good_records, nothing_found
-from scorebo.store.columns import WHO
+from scorebo.store.schema import WHO
 
 if TYPE_CHECKING:
     import numpy as np

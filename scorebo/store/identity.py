@@ -1,4 +1,9 @@
-"""What makes a run the run it is: a hash of the resolved nodes that decide its numbers, and of nothing else."""
+"""The identity of a run: a hash of the resolved nodes that decide its numbers, and of nothing else.
+
+Not hashed are a node's `display`, which says how its name is shown, and settings at their neutral value. A node's
+`version` is hashed unless it is 1, which is what it is where it is absent; it is raised when the numbers that the node
+leads to change, so that old and new runs are never mixed.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,18 @@ from scorebo.errors import InputError, check_integer
 from scorebo.store.checksummed import canonical_json
 
 IDENTITY_NODES = ("benchmark", "model", "mcmc", "acquisition", "acquisition_optimizer", "seed")
+# By class, or by node where there is none, the value of a setting at which a run is what it was before there was such a
+# setting ("run": whole nodes). A new setting enters here with the value that changes nothing, and no id changes.
+NEUTRAL: dict[str, dict[str, Any]] = {
+    "run": {},
+    "scorebo.gp.Surrogate": {
+        "estimate": "posterior",
+        "standardize": True,
+        "yeo_johnson": False,
+        "concentration": None,
+        "partitions": None,
+    },
+}
 
 
 def run_id(config: Mapping[str, Any]) -> str:
@@ -20,12 +37,12 @@ def run_id(config: Mapping[str, Any]) -> str:
     Numbers count by their value: a float without a fraction is hashed as the integer it equals (`1.0` as `1`, `-0.0` as
     `0`), which is exact at any size, whereas a large seed would lose digits as a float. `true` is not `1`.
     """
-    return hashlib.sha256(canonical_json(_by_value(identity_nodes(config))).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(identity_nodes(config)).encode()).hexdigest()
 
 
 def run_ids(config: Mapping[str, Any], seeds: Sequence[int]) -> list[str]:
     """`run_id` for each seed of configurations that differ in nothing else; the rest is written as JSON once."""
-    nodes = _by_value(identity_nodes({**config, "seed": 0}))
+    nodes = identity_nodes({**config, "seed": 0})
     # The seed comes last in canonical JSON, whose keys are sorted.
     head = canonical_json(nodes).removesuffix("0}").encode()
     begun = hashlib.sha256(head)
@@ -37,12 +54,27 @@ def run_ids(config: Mapping[str, Any], seeds: Sequence[int]) -> list[str]:
     return ids
 
 
-def identity_nodes(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The nodes that make the identity, in plain containers, interpolations resolved; `config` may be OmegaConf's."""
+def stored_nodes(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The nodes that are stored with a run, in plain containers, resolved; `config` may be OmegaConf's."""
     missing = [node for node in IDENTITY_NODES if node not in config]
     if missing:
         raise InputError(f"The configuration has no {', '.join(missing)}; a run needs {', '.join(IDENTITY_NODES)}.")
-    return {node: _plain(config[node], node) for node in IDENTITY_NODES}
+    nodes = (*IDENTITY_NODES, *NEUTRAL["run"])
+    return {node: _plain(config[node], node) for node in nodes if node in config}
+
+
+def identity_nodes(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What is hashed: the stored nodes without `display` and without what is neutral, numbers by their value."""
+    nodes = {
+        name: {key: value for key, value in node.items() if key != "display"} if isinstance(node, dict) else node
+        for name, node in stored_nodes(config).items()
+    }
+    return _hashed(nodes, "run")
+
+
+def passed(node: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a node without what is not passed to its class."""
+    return {key: value for key, value in node.items() if key not in ("display", "version")}
 
 
 def run_folder(results: Path | str, config: Mapping[str, Any]) -> Path:
@@ -53,7 +85,7 @@ def run_folder(results: Path | str, config: Mapping[str, Any]) -> Path:
 
 def run_seed(config: Mapping[str, Any]) -> int:
     """The seed node as an integer (`1.0` is 1)."""
-    return check_integer("seed", _by_value(config["seed"]), 0)
+    return check_integer("seed", _hashed(config["seed"], "seed"), 0)
 
 
 def node_name(config: Mapping[str, Any], node: str) -> str:
@@ -87,11 +119,15 @@ def _plain(value: Any, where: str) -> Any:
     raise InputError(f"{where} cannot be part of a run's identity: a {type(value).__name__}, {value!r}.")
 
 
-def _by_value(value: Any) -> Any:
+def _hashed(value: Any, where: str) -> Any:
+    """A value as it is hashed: whole numbers as integers, without what is neutral."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, dict):
-        return {key: _by_value(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_by_value(item) for item in value]
-    return value
+        return [_hashed(item, where) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "version" in value:
+        check_integer(f"{where}.version", value["version"], 1)
+    neutral = {"version": 1} | NEUTRAL.get(str(value.get("_target_", where)), {})
+    return {key: _hashed(item, key) for key, item in value.items() if key not in neutral or item != neutral[key]}

@@ -12,7 +12,7 @@ from scorebo.store.checksummed import seal, unseal
 from scorebo.store.records import read_bytes
 
 # Raised whenever a program of today could misread what a program of tomorrow writes, or the other way round.
-FORMAT = 1
+FORMAT = 2
 
 
 class Checkpoint(NamedTuple):

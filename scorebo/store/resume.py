@@ -9,14 +9,20 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from scorebo.errors import InputError
 from scorebo.store.markers import Checkpoint, is_finished, read_checkpoint
 from scorebo.store.records import Reading, parse_records, read_bytes
+from scorebo.store.schema import Record
 
 RUN_DIGITS = 12
 ENVELOPE = ("run", "needs_state")
+
+
+def contents(record: dict[str, Any]) -> Record:
+    """A record as it was handed in, without its envelope."""
+    return cast(Record, {key: value for key, value in record.items() if key not in ENVELOPE})
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ def _by_records(
         repairs.append(f"records.jsonl: {reading.problem}: cut back to iteration {count}")
     if checkpoint is not None:
         repairs.append(f"checkpoint.json is at iteration {checkpoint.iteration}, the good records end at {count}")
-    elif count or trouble != "is missing":
+    elif count or (folder / "checkpoint.json").exists():
         repairs.append(f"checkpoint.json {trouble}: made again from {count} good records")
     if count and reading.records[-1].get("needs_state"):
         raise InputError(

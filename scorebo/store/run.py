@@ -16,19 +16,20 @@ from typing import Any
 from scorebo.errors import InputError
 from scorebo.files import remove_temporaries, storage_errors
 from scorebo.store.folder import check_config, check_format, log_repair, note_session, set_aside, write_config
-from scorebo.store.identity import identity_nodes, run_folder, run_id
+from scorebo.store.identity import run_folder, run_id, stored_nodes
 from scorebo.store.ledger import EVALUATION, ITERATION, complete, enter, entries_of
 from scorebo.store.lock import RunLock
 from scorebo.store.markers import Checkpoint, is_finished, write_checkpoint, write_finished
 from scorebo.store.records import RecordWriter, read_bytes, truncate_to
-from scorebo.store.resume import ENVELOPE, RUN_DIGITS, plan_resume
+from scorebo.store.resume import ENVELOPE, RUN_DIGITS, contents, plan_resume
+from scorebo.store.schema import Record
 
 
 @dataclass(frozen=True)
 class ResumeState:
     """The records there are, the sampler state handed in with the last of them, and what was repaired to get there."""
 
-    records: list[dict[str, Any]]
+    records: list[Record]
     state: Any
     repairs: list[str]
 
@@ -38,7 +39,7 @@ class RunStore:
 
     def __init__(self, results: Path | str, config: Mapping[str, Any]) -> None:
         self.results = Path(results)
-        self.nodes = identity_nodes(config)
+        self.nodes = stored_nodes(config)
         self.run_id = run_id(self.nodes)
         self.folder = run_folder(self.results, self.nodes)
         self._threads = config.get("threads")
@@ -96,8 +97,7 @@ class RunStore:
         self._count = len(plan.records)
         self._finished = plan.finished
         complete(self.folder, plan.records)
-        records = [{key: value for key, value in record.items() if key not in ENVELOPE} for record in plan.records]
-        return ResumeState(records, plan.checkpoint.state, self._open_repairs + plan.repairs)
+        return ResumeState([*map(contents, plan.records)], plan.checkpoint.state, self._open_repairs + plan.repairs)
 
     def append(self, record: Mapping[str, Any], state: Any = None) -> None:
         """Store the next record, then the checkpoint after it with what the sampler needs to go on (JSON or None)."""

@@ -21,7 +21,7 @@ import torch  # noqa: E402
 
 from scorebo.config import load_model  # noqa: E402
 from scorebo.gp import LogDensity, Surrogate  # noqa: E402
-from scorebo.gp.kernels import as_kernel  # noqa: E402
+from scorebo.gp.kernels import Matern52, as_kernel  # noqa: E402
 from scorebo.gp.priors import Prior  # noqa: E402
 from scorebo.gp.warping import MARGIN  # noqa: E402
 
@@ -112,7 +112,7 @@ def by_autograd(
     if surrogate.concentration is not None:
         first, second = parameters[dim + 3 :].exp().split(dim)
         points = 1.0 - (1.0 - (MARGIN + (1.0 - 2.0 * MARGIN) * points) ** second) ** first
-    rough = as_kernel(surrogate.kernel).name == "matern52"
+    rough = isinstance(as_kernel(surrogate.kernel), Matern52)
     kernel = (gpytorch.kernels.MaternKernel(nu=2.5) if rough else gpytorch.kernels.RBFKernel()).double()
     kernel.lengthscale = 1.0
     scaled = points / parameters[:dim].exp()

@@ -116,11 +116,13 @@ def our_iteration(kind: str, sampler: str, n: int, D: int) -> dict[str, float]:
     box = unit_box(D)
 
     def iteration(count: int, features: int, raw_samples: int, **settings: Any) -> dict[str, float]:
-        carry, first = Carry(), count if sampler == "nuts" else count - refresh_period(count) + 1
+        carry, first = Carry(), count
+        if sampler == "sequential":
+            first, settings["refresh_fraction"] = count - refresh_period(count) + 1, None
         began = time.process_time()
         for k in range(first, count + 1):
             y = (Y[:k] - Y[:k].mean()) / Y[:k].std()
-            model = scorebo.fit_gp(X[:k], y, sampler=sampler, carry=carry, refresh_fraction=None, **settings)
+            model = scorebo.fit_gp(X[:k], y, sampler=sampler, carry=carry, **settings)
         fitted = time.process_time()
         optima = sample_optima(model, box, NUM_OPTIMA, features) if kind == "SCoreBO-HR" else None
         drawn = time.process_time()

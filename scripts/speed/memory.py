@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import resource
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def main() -> None:
     options = parser.parse_args()
     sizes: list[tuple[int, float]] = []
 
-    def note(record: dict[str, Any], total: int) -> None:
+    def note(record: Mapping[str, Any], total: int) -> None:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         sizes.append((record["iteration"], pages * PAGE / MEGABYTE))
         if record["iteration"] % 10 == 0:

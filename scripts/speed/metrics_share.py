@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import tempfile
+from collections.abc import Mapping
+from typing import Any
 
 from scorebo.threads import limit_threads
 
@@ -51,7 +53,7 @@ def shares(overrides: list[str], every: int) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         phases: list[tuple[int, float, float]] = []
 
-        def note(record: dict, total: int) -> None:
+        def note(record: Mapping[str, Any], total: int) -> None:
             if record["kind"] == "query":
                 seconds = record["wall_seconds"]
                 rest = sum(seconds.values()) - seconds["metrics"]

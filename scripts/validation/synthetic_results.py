@@ -27,6 +27,7 @@ from scorebo.seeds import generator
 from scorebo.store import RunStore
 from scorebo.store.checksummed import seal
 from scorebo.store.markers import FORMAT
+from scorebo.store.schema import Record, nothing
 from scorebo.store.stored_config import config_text
 
 MCMC = {
@@ -115,6 +116,8 @@ def invent(run: str, config: Mapping[str, Any], dim: int) -> list[dict[str, Any]
         record = _record(run, k, kind, points[k - 1], values, None if k <= initial else draws[k - 1 - initial])
         times = zip(PHASES, seconds[k - 1].tolist(), strict=True)
         parts = {"initial": ("evaluate",), "final": ("fit", "metrics")}.get(kind, tuple(PHASES))
+        if k == 1:
+            record["task"] = {"dim": dim, "maximize": False, "optimal_value": None}
         records.append(record | {"wall_seconds": {phase: value for phase, value in times if phase in parts}})
     return records
 
@@ -181,11 +184,10 @@ def _hyperparameters(
 def _record(
     run: str, iteration: int, kind: str, x: list[float], values: dict[str, Any], draws: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    record = {"iteration": iteration, "run": run[:12], "kind": kind, "x": x, "y": x[0], "f": x[0]}
-    if kind == "final":
-        record |= {"x": None, "y": None, "f": None}
+    record: dict[str, Any] = {**nothing(Record), "iteration": iteration, "run": run[:12], "kind": kind}
+    record |= {} if kind == "final" else {"x": x, "y": x[0], "f": x[0]}
     if draws is None:
-        return record | {"num_observations": None, "has_metrics": None, "mcmc": None, "hyperparameters": None}
+        return record
     health = {name: values.pop(name) for name in ("divergences", "rhat", "ess_bulk")}
     return record | values | {
         "num_observations": iteration - 1,

@@ -33,7 +33,7 @@ def test_a_change_in_any_compiled_file_is_another_fingerprint(tmp_path):
     shutil.copytree(_cached.PACKAGE, tmp_path / "one", symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(tmp_path / "one", tmp_path / "two", symlinks=True)
     assert _cached.fingerprint(tmp_path / "one") == _cached.fingerprint()
-    with (tmp_path / "two" / "gp" / "_sweep.py").open("a") as file:
+    with (tmp_path / "two" / "gp" / "_inverse.py").open("a") as file:
         file.write("# changed\n")
     assert _cached.fingerprint(tmp_path / "two") != _cached.fingerprint()
 

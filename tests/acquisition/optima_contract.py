@@ -10,7 +10,7 @@ from tests.conftest import random_ensemble
 
 
 def some_optima(model: FullyBayesianGP, count: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
-    """For each set the maximisers and maxima of μ + zσ over random points, z = ½ … 2; a function of the set alone."""
+    """For each set the maximizers and maxima of μ + zσ over random points, z = ½ … 2; a function of the set alone."""
     candidates = points(256, model.dim, seed=99)
     mean, variance = model.marginals(candidates)
     scores = torch.linspace(0.5, 2.0, count, dtype=torch.float64)

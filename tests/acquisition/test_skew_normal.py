@@ -8,7 +8,7 @@ import torch
 from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 
-from scorebo.acquisition.monte_carlo import sobol_levels
+from scorebo.acquisition.distances import sobol_levels
 from scorebo.acquisition.skew_normal import SkewNormals
 
 # (m, d, R, α): mild, sharp edge, almost normal, far tail, far tail with much noise, upwards, hardly truncated.
@@ -96,7 +96,7 @@ def test_gradients_are_those_of_the_values():
 
 def test_without_a_threshold_it_is_normal():
     parts = build((0.3, -0.6, 0.64, 30.0))
-    u = sobol_levels("kl", 64, 1, seed=0)
+    u = sobol_levels(64, None, seed=0)
     torch.testing.assert_close(parts.quantile(u).flatten(), 0.3 + torch.special.ndtri(u), rtol=0, atol=1e-9)
 
 
@@ -111,7 +111,7 @@ def test_finite_in_the_extremes():
     columns = torch.tensor(cases, dtype=torch.float64).mT.unsqueeze(1)
     parameters = [column.clone().requires_grad_() for column in columns]
     parts = SkewNormals(*parameters)
-    y = parts.quantile(sobol_levels("kl", 64, 1, seed=0))
+    y = parts.quantile(sobol_levels(64, None, seed=0))
     total = y.sum() + parts.log_prob(y).sum() + sum(moment.sum() for moment in parts.moments())
     assert y.isfinite().all()
     assert total.isfinite()

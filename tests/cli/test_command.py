@@ -13,7 +13,7 @@ import pytest
 from scorebo import __version__
 from scorebo.cli import main
 from scorebo.store import RunStore
-from tests.runs import TINY, tiny_config, tiny_overrides
+from tests.runs import tiny_config, tiny_overrides
 
 RUN = ["run", "benchmark=gramacy1", "acquisition=sal_hr"]
 
@@ -96,65 +96,6 @@ class TestRun:
         done = scorebo("run", *overrides, cwd=tmp_path, env={"OMP_NUM_THREADS": "2"})
         assert done.returncode == 0, done.stderr
         assert "threads: 1 1 1" in done.stdout
-
-
-class TestOwnClasses:
-    """A user's acquisition and task in a package of their own, with one YAML file each."""
-
-    def write(self, folder: Path):
-        (folder / "my_package.py").write_text(
-            textwrap.dedent(
-                """
-                from scorebo.benchmarks.base import Benchmark
-                from botorch.acquisition import AcquisitionFunction
-                from botorch.utils.transforms import t_batch_mode_transform
-
-                class Spread(AcquisitionFunction):
-                    def __init__(self, model, weight):
-                        super().__init__(model)
-                        self.weight = weight
-
-                    @t_batch_mode_transform(expected_q=1)
-                    def forward(self, X):
-                        return self.weight * self.model.posterior(X).mixture_variance[:, 0, 0]
-
-                class Bowl(Benchmark):
-                    bounds = ((-1.0, -1.0), (1.0, 1.0))
-                    optimal_value = 0.0
-
-                    def evaluate_true(self, X):
-                        return X.square().sum(-1)
-                """
-            )
-        )
-        for group, text in {
-            "acquisition": "_target_: my_package.Spread\nweight: 2.0\n",
-            "benchmark": "_target_: my_package.Bowl\nnoise_std: 0.1\ninitial: 3\ntotal: 6\n",
-        }.items():
-            (folder / "my_configs" / group).mkdir(parents=True)
-            (folder / "my_configs" / group / "mine.yaml").write_text(text)
-
-    def test_run_from_outside_the_tree(self, tmp_path):
-        self.write(tmp_path)
-        done = scorebo(
-            "run",
-            "--config-dir",
-            "my_configs",
-            "benchmark=mine",
-            "acquisition=mine",
-            "results=out",
-            *TINY,
-            cwd=tmp_path,
-        )
-        assert done.returncode == 0, done.stderr
-        assert "mine bo_lognormal mine seed 1: finished" in done.stdout
-        (records,) = (tmp_path / "out" / "mine").rglob("records.jsonl")
-        assert len(records.read_text().splitlines()) == 7
-
-    def test_listed_with_the_others(self, tmp_path, capsys):
-        self.write(tmp_path)
-        assert main(["list", "acquisitions", "--config-dir", str(tmp_path / "my_configs")]) == 0
-        assert "mine" in capsys.readouterr().out.split()
 
 
 @pytest.fixture(scope="module")
@@ -269,11 +210,11 @@ def test_help_shows_examples(command, capsys):
         ),
         ([*RUN, "model.kernel=cubic"], "Unknown kernel 'cubic'"),
         ([*RUN, "~acquisition_optimizer"], "acquisition_optimizer must be a node of settings"),
-        ([*RUN, "~mcmc"], "mcmc.max_tree_depth must be a whole number"),
+        ([*RUN, "~mcmc"], "Unknown sampler 'None'. Allowed: map, nuts, pyro, sequential"),
         ([*RUN, "~mcmc.warmup"], "mcmc.warmup must be a whole number"),
         ([*RUN, "acquisition_optimizer=3"], "acquisition_optimizer"),
         ([*RUN, "mcmc.warmup=0"], "mcmc.warmup must be a whole number of at least 1"),
-        ([*RUN, "mcmc.target_acceptance=1"], "mcmc.target_acceptance must be below 1"),
+        ([*RUN, "mcmc.target_acceptance=1"], "target_acceptance must be below 1"),
         ([*RUN, "+foo=3"], "Unknown setting in 'the configuration' 'foo'"),
         ([*RUN, "model.mean=abc"], "mean of model 'al_lognormal'"),
         ([*RUN, "model.mean=.nan"], "mean"),

@@ -175,7 +175,7 @@ WITHOUT_EFFECT = [
     (
         "run",
         [*RUN, "+mcmc.num_mcmc_sample=3"],
-        "Unknown setting in 'mcmc' 'num_mcmc_sample'. Did you mean num_mcmc_samples",
+        "Unknown setting of sampler 'nuts' 'num_mcmc_sample'. Did you mean num_mcmc_samples",
     ),
     (
         "run",
@@ -185,7 +185,7 @@ WITHOUT_EFFECT = [
     (
         "run",
         [*RUN, "+mcmc.transitions=3"],
-        "transitions has no effect with mcmc.sampler=nuts: add mcmc=sequential",
+        "Unknown setting of sampler 'nuts' 'transitions'. Allowed: max_tree_depth, num_mcmc_samples, target_acc",
     ),
     ("sweep", [*RUN, "--scale", "small"], "scale=small is the size of an experiment, but none is given"),
     ("sweep", ["experiment=demo", "scale=small"], "experiment=demo has no scales: leave out scale=small"),
@@ -251,3 +251,32 @@ def test_an_option_that_is_no_setting_stays_the_parser_s(capsys):
         main(["run", *RUN, "--loud", "3"])
     assert stop.value.code == 2
     assert "unrecognized arguments: --loud" in capsys.readouterr().err
+
+
+class TestNodesOfAnotherClass:
+    """`NODE={_target_: …}` replaces the node: settings of the former class are not passed to the new one."""
+
+    GAMMA = "model.lengthscale={_target_: scorebo.priors.Gamma, shape: 3.0, rate: 6.0}"
+
+    def test_a_prior(self):
+        expected = {"_target_": "scorebo.priors.Gamma", "shape": 3.0, "rate": 6.0}
+        assert as_dict(compose([*RUN, self.GAMMA]))["model"]["lengthscale"] == expected
+        (config,) = Composer().compose([*RUN, self.GAMMA])
+        assert config["model"]["lengthscale"] == expected
+        other = "model.lengthscale={_target_: scorebo.priors.HalfCauchy}"
+        assert as_dict(compose([*RUN, other]))["model"]["lengthscale"] == {"_target_": "scorebo.priors.HalfCauchy"}
+
+    def test_a_node_below(self):
+        local = "model.lengthscale.local_shrinkage={_target_: scorebo.priors.LogNormal, mean: 0.0, variance: 1.0}"
+        node = as_dict(compose([*RUN, "model=saas", local]))["model"]["lengthscale"]
+        assert node["local_shrinkage"] == {"_target_": "scorebo.priors.LogNormal", "mean": 0.0, "variance": 1.0}
+        assert node["global_shrinkage"] == {"_target_": "scorebo.priors.HalfCauchy", "scale": 0.1}
+
+    def test_in_a_sweep(self):
+        for config in sweep_configs([*RUN, self.GAMMA, "seed=1,2"]):
+            assert config["model"]["lengthscale"]["_target_"] == "scorebo.priors.Gamma"
+            assert "mean" not in config["model"]["lengthscale"]
+
+    def test_an_unknown_setting(self):
+        with pytest.raises(InputError, match=r"Unknown setting in 'model' 'lengthscal'. Did you mean lengthscale\?"):
+            compose([*RUN, self.GAMMA.replace("scale=", "scal=")])

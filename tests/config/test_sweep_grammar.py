@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from scorebo.config import as_dict, available, compose, config_file, describe_choice, hydra_compose
+from scorebo.config import as_dict, available, compose, config_file, describe_choice
 from scorebo.config.compose_many import Composer
+from scorebo.config.composition import hydra_compose
 from scorebo.config.scale import SCALES, _total, at_scale
 from scorebo.config.sweep import sweep_configs, sweep_ids
 from scorebo.errors import InputError

@@ -141,19 +141,6 @@ def test_constrain_puts_known_values_back():
     assert sets["mean"].tolist() == [0.0, 0.0]
 
 
-def test_kernel_without_a_compiled_density_is_refused():
-    from scorebo.gp import Kernel
-
-    class Rough(Kernel):
-        name = "rough"
-
-        def correlation(self, squared_distance):
-            return (-squared_distance.sqrt()).exp()
-
-    with pytest.raises(InputError, match="No compiled density for the kernel Rough"):
-        LogDensity(*data(4, 5, 2), load_model("bo_lognormal", kernel=Rough()))
-
-
 @pytest.mark.parametrize("dim", [3, PRODUCTS_FROM])
 @pytest.mark.parametrize("model", ["al_lognormal_no_outputscale", "bo_lognormal", "botorch", "saas", "warped"])
 def test_c_function_is_the_density(model, dim):

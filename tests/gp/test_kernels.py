@@ -6,6 +6,7 @@ import torch
 from scorebo.errors import InputError
 from scorebo.gp import kernels
 from scorebo.gp.kernels import RBF, Matern52, as_kernel, scaled_squared_distance
+from tests import outside_models
 
 LENGTHSCALE = torch.tensor([[0.2, 0.7, 3.0], [1.1, 0.05, 0.4]], dtype=torch.float64)
 OUTPUTSCALE = torch.tensor([0.5, 4.0], dtype=torch.float64)
@@ -119,6 +120,29 @@ class TestMatern52(KernelContract):
 class TestRBF(KernelContract):
     kernel = RBF()
     reference = gpytorch.kernels.RBFKernel
+
+
+class FromOutside(KernelContract):
+    def test_short_form(self):
+        assert type(as_kernel(type(self.kernel))) is type(self.kernel)
+
+
+class TestMatern52FromOutside(FromOutside):
+    kernel = outside_models.Matern52()
+    reference = staticmethod(TestMatern52.reference)
+
+
+class TestRBFFromOutside(FromOutside):
+    kernel = outside_models.RBF()
+    reference = gpytorch.kernels.RBFKernel
+
+
+class TestMatern32FromOutside(FromOutside):
+    kernel = outside_models.Matern32()
+
+    @staticmethod
+    def reference(ard_num_dims):
+        return gpytorch.kernels.MaternKernel(nu=1.5, ard_num_dims=ard_num_dims)
 
 
 def test_close_points_lose_no_digits():

@@ -13,7 +13,7 @@ import scorebo
 from scorebo.config import load_model
 from scorebo.errors import InputError
 from scorebo.gp import LogDensity
-from scorebo.inference import fit, pyro_nuts
+from scorebo.inference import nuts, pyro_nuts
 from scorebo.inference.diagnostics import Chain
 
 FAST = {"warmup": 40, "thinning": 2, "num_mcmc_samples": 4}
@@ -116,7 +116,7 @@ def test_sets_are_every_thinning_th_draw(monkeypatch):
         assert (warmup, draws) == (5, 12)
         return Chain(theta)
 
-    monkeypatch.setitem(fit.SAMPLERS, "nuts", sample)
+    monkeypatch.setattr(nuts, "sample", sample)
     gp = scorebo.fit_gp(*data(), warmup=5, thinning=3, num_mcmc_samples=4)
     np.testing.assert_allclose(gp.lengthscale.log(), theta[2::3, :2], rtol=1e-12)
 
@@ -175,7 +175,7 @@ def test_interrupt_stops_a_fit():
 
 class TestFailingSampler:
     def test_is_retried_with_another_seed(self, monkeypatch, caplog):
-        real, seeds = fit.SAMPLERS["nuts"], []
+        real, seeds = nuts.sample, []
 
         def flaky(density, start, *, seed, **settings):
             seeds.append(seed)
@@ -183,7 +183,7 @@ class TestFailingSampler:
                 raise RuntimeError("All initialization points failed\nCaused by: …")
             return real(density, start, seed=seed, **settings)
 
-        monkeypatch.setitem(fit.SAMPLERS, "nuts", flaky)
+        monkeypatch.setattr(nuts, "sample", flaky)
         with caplog.at_level(logging.WARNING):
             gp = scorebo.fit_gp(*data(), **FAST)
         assert gp.diagnostics.retries == 1
@@ -193,9 +193,7 @@ class TestFailingSampler:
         assert "attempt 1 of 3 failed: All initialization points failed." in caplog.text
 
     def test_falls_back_to_laplace_draws_and_says_so(self, monkeypatch, caplog):
-        monkeypatch.setitem(
-            fit.SAMPLERS, "nuts", lambda density, start, *, draws, **_: Chain(np.ones((draws, density.dim)))
-        )
+        monkeypatch.setattr(nuts, "sample", lambda density, start, *, draws, **_: Chain(np.ones((draws, density.dim))))
         with caplog.at_level(logging.WARNING):
             gp = scorebo.fit_gp(*data(), **FAST)
         assert gp.num_mcmc_samples == 4
@@ -213,11 +211,12 @@ class TestFailingSampler:
         ({"num_mcmc_samples": 0}, "num_mcmc_samples must be a whole number of at least 1"),
         ({"thinning": 0}, "thinning must be a whole number of at least 1"),
         ({"warmup": 0}, "warmup must be a whole number of at least 1"),
-        ({"transitions": 0}, "transitions must be a whole number of at least 1"),
-        ({"refresh_every": 0}, "refresh_every must be a whole number of at least 1"),
-        ({"refresh_fraction": -0.1}, "refresh_fraction must be a finite number of at least 0"),
+        ({"sampler": "sequential", "transitions": 0}, "transitions must be a whole number of at least 1"),
+        ({"sampler": "sequential", "refresh_every": 0}, "refresh_every must be a whole number of at least 1"),
+        ({"sampler": "sequential", "refresh_fraction": -0.1}, "refresh_fraction must be a finite number of at least 0"),
+        ({"transitions": 3}, "Unknown setting of model 'bo_lognormal' 'transitions'"),
         ({"max_tree_depth": 0}, "max_tree_depth must be a whole number"),
-        ({"target_acceptance": 1.0}, "target_acceptance must lie between 0 and 1"),
+        ({"target_acceptance": 1.0}, "target_acceptance must be below 1, got 1"),
         ({"model": load_model("botorch"), "wrong": 1}, "Unknown setting of model 'botorch' 'wrong'"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
         ({"kernel": "periodic"}, "Unknown kernel 'periodic'"),

@@ -120,7 +120,7 @@ def test_results_in_another_format_are_refused(tmp_path, capsys):
     marker = json.loads((folder / "finished.json").read_text())
     del marker["checksum"]
     (folder / "finished.json").write_bytes(seal({**marker, "format": 0}))
-    with pytest.raises(InputError, match="format 0; this version of scorebo reads and writes format 1"):
+    with pytest.raises(InputError, match="format 0; this version of scorebo reads and writes format 2"):
         submit(configs, [])
     assert not (tmp_path / ".sweeps").exists()
 
@@ -133,7 +133,7 @@ def test_also_of_runs_that_are_not_finished(tmp_path, capsys):
         submit([config], [])
     assert not (tmp_path / ".sweeps").exists()
     assert main(["status", "--results", str(tmp_path)]) == 0
-    assert "has format 0; this version of scorebo reads and writes format 1" in capsys.readouterr().out
+    assert "has format 0; this version of scorebo reads and writes format 2" in capsys.readouterr().out
 
 
 def test_one_launcher_and_one_results_folder_a_sweep(tmp_path):

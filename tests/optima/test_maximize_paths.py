@@ -192,7 +192,7 @@ def test_climbs_reach_a_top_and_never_descend(climb):
     model = random_ensemble(5, n=10, dim=3, num_mcmc_samples=1)
     paths = sample_paths(model, 1, 512)
     lower, upper, scale = np.zeros(3), np.ones(3), model.lengthscale[0].numpy()
-    path, none = paths.one(0, 0), np.empty((0, 3))
+    path, none = _search._one(paths.of_set(0), 0), np.empty((0, 3))
     work = workspace(path[1])
     for start in torch.rand(20, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)):
         before = float(paths(start[None])[0, 0, 0])

@@ -8,7 +8,7 @@ from conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 from scorebo.errors import InputError
 from scorebo.gp import Kernel
-from scorebo.optima import sample_paths
+from scorebo.optima import _search, sample_paths
 from scorebo.optima._waves import evaluate, sincos, workspace
 
 KERNELS = ["matern52", "rbf"]
@@ -114,7 +114,7 @@ def test_hessian_agrees_with_autograd(kernel):
     paths = sample_paths(model, 1, 600)
     x = points(1, 3)
     hessian = np.empty((3, 3))
-    kernel_code, *rest = paths.one(0, 0)
+    kernel_code, *rest = _search._one(paths.of_set(0), 0)
     evaluate(2, kernel_code, x[0].numpy(), *rest, np.empty(3), hessian, workspace(rest[0]))
     expected = torch.autograd.functional.hessian(lambda z: paths(z[None])[0, 0, 0], x[0])
     torch.testing.assert_close(torch.from_numpy(hessian), expected, rtol=1e-9, atol=1e-9)

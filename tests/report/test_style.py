@@ -1,11 +1,23 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
-from report_tables import AL_METHODS, AL_TASKS, BO_METHODS, BO_TASKS
 
-from scorebo.report.style import METHODS, SPARE, label, method_order, method_styles, task_order, title
+from scorebo.errors import InputError
+from scorebo.report.style import (
+    METHODS,
+    SPARE,
+    MethodStyle,
+    label,
+    method_order,
+    method_styles,
+    task_order,
+    title,
+    use_displays,
+)
+from tests.report.report_tables import AL_METHODS, AL_TASKS, BO_METHODS, BO_TASKS
 
 
 @pytest.mark.parametrize(
@@ -58,6 +70,38 @@ def test_a_method_looks_the_same_in_every_figure():
         assert method_styles([method])[method] == everything[method]
 
 
+@pytest.fixture
+def stored():
+    """A table whose runs have stored how they are shown; afterwards nothing is stored."""
+    table = pd.DataFrame()
+    table.attrs["display"] = {
+        "benchmark": {"my_task": {"label": "My own task"}},
+        "acquisition": {"mine": {"label": "Mine", "color": "#123456", "marker": "P"}, "bald": {"label": "BALD 2"}},
+        "model": {"my_model": {"label": "my prior", "linestyle": "-."}},
+    }
+    yield table
+    use_displays(pd.DataFrame())
+
+
+def test_names_are_shown_as_the_runs_have_stored_it(stored):
+    use_displays(stored)
+    assert [title("my_task"), title("branin"), label("mine"), label("bald")] == [
+        *("My own task", "Branin", "Mine", "BALD 2")
+    ]
+    assert method_styles(["mine"])["mine"] == MethodStyle("#123456", "P", "-")
+    assert label("mine@my_model") == "Mine, my prior"
+    assert method_styles(["mine@my_model"])["mine@my_model"].linestyle == "-."
+    assert label("sal_hr") == "SAL-HR"  # of which there are no runs: as its config has it
+    use_displays(pd.DataFrame())
+    assert label("mine") == "MINE"
+
+
+def test_a_display_that_was_edited_into_nonsense_is_refused(stored):
+    stored.attrs["display"]["acquisition"]["mine"]["color"] = "reddish"
+    with pytest.raises(InputError, match=r"acquisition\.display\.color must be a color"):
+        use_displays(stored)
+
+
 def test_no_two_methods_look_alike():
     own = [f"own_{i}" for i in range(len(SPARE))]
     styles = method_styles([*METHODS, *own])
@@ -91,6 +135,6 @@ TOGETHER = [AL_METHODS, BO_METHODS, ["scorebo_hr", "nei", "sal_hr", "sobol"], ["
 @pytest.mark.parametrize("methods", TOGETHER, ids="-".join)
 @pytest.mark.parametrize("vision", VISION)
 def test_colors_of_the_papers_methods_stay_apart_for_every_reader(vision, methods):
-    seen = {method: lab(METHODS[method].color, VISION[vision]) for method in methods}
+    seen = {method: lab(style.color, VISION[vision]) for method, style in method_styles(methods).items()}
     for one, other in itertools.combinations(methods, 2):
         assert np.linalg.norm(seen[one] - seen[other]) > 12, (one, other)

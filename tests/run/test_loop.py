@@ -72,6 +72,11 @@ class TestRecords:
             assert record["x"] == task.initial_design(config["seed"])[i].tolist()
             assert all(record[name] is None for name in ("negative_mll", "nlpd", "rmse", "mcmc", "hyperparameters"))
 
+    def test_the_first_record_describes_the_task(self, finished):
+        _, records = finished
+        assert records[0]["task"] == {"dim": 1, "maximize": False, "optimal_value": -0.8690111349894998}
+        assert all("task" not in record for record in records[1:])
+
     def test_values_are_the_task_s_in_its_units(self, finished):
         config, records = finished
         task = scorebo.load_benchmark("gramacy1", total=6)
@@ -105,9 +110,9 @@ class TestRecords:
                 transform.to_unit(X), transform.to_model(y), noise_floor=record["noise_floor"], **sets
             )
             quality = metrics.evaluate(model, task, transform, config["seed"], record["iteration"])
-            assert quality.negative_mll == pytest.approx(record["negative_mll"], rel=1e-8)
-            assert quality.nlpd == pytest.approx(record["nlpd"], rel=1e-8)
-            assert quality.rmse == pytest.approx(record["rmse"], rel=1e-8)
+            assert quality["negative_mll"] == pytest.approx(record["negative_mll"], rel=1e-8)
+            assert quality["nlpd"] == pytest.approx(record["nlpd"], rel=1e-8)
+            assert quality["rmse"] == pytest.approx(record["rmse"], rel=1e-8)
             if record["x"] is not None:
                 query = transform.to_unit(torch.tensor([[record["x"]]], dtype=torch.float64))
                 value = scorebo.acquisition.SAL(model, distance="hellinger")(query)

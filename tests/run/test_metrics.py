@@ -92,5 +92,5 @@ def test_rmse_is_in_the_tasks_units():
     mean, _ = model.marginals(points)
     predicted = float(y.mean()) - mean[:, 0] * float(y.std())
     truth = task.evaluate_true(transform.from_unit(points))
-    assert quality.rmse == pytest.approx(float((predicted - truth).pow(2).mean().sqrt()), rel=1e-10)
-    assert quality.rmse > 1.0  # Branin's values go to 308: standardized errors would be below 1
+    assert quality["rmse"] == pytest.approx(float((predicted - truth).pow(2).mean().sqrt()), rel=1e-10)
+    assert quality["rmse"] > 1.0  # Branin's values go to 308: standardized errors would be below 1

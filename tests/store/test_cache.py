@@ -178,7 +178,8 @@ def test_links_to_runs_elsewhere(results, tmp_path, reads):
 
 
 def test_columns_of_several_types():
-    run = {"benchmark": "b", "model": "m", "acquisition": "a", "seed": 1, "finished": True, "run_id": "r", "run": "f"}
+    run = {"benchmark": "b", "model": "m", "acquisition": "a", "seed": 1, "run_id": "r", "run": "f"}
+    run |= {"finished": True, "maximize": None, "optimal_value": None}
     mcmc = [
         {"a": 1, "b": 1, "c": True, "d": None, "e": "x", "f": [1]},
         {"a": 2.5, "b": None, "c": None, "d": None, "e": 3},
@@ -199,12 +200,12 @@ class TestFormat:
     def folder(self, results):
         folder = folder_of(results, 1)
         path = folder / "environment.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 1}))
         return folder
 
     def test_by_whoever_reads_or_writes(self, folder, results):
         message = (
-            r"environment\.json has format 2; .* format 1\. To convert, .* `scorebo collect .* --out table\.parquet`"
+            r"environment\.json has format 1; .* format 2\. To convert, .* `scorebo collect .* --out table\.parquet`"
         )
         before = (folder / "records.jsonl").read_bytes()
         with pytest.raises(InputError, match=message):

@@ -22,7 +22,7 @@ COLUMNS = [
     *("decomposition_error", "acquisition_value"),
     *("wall_seconds_fit", "wall_seconds_metrics", "wall_seconds_acquisition", "wall_seconds_evaluate"),
     *("cpu_seconds_fit", "cpu_seconds_metrics", "cpu_seconds_acquisition", "cpu_seconds_evaluate"),
-    *("mcmc_divergences", "mcmc_rhat", "mcmc_sampler", "finished", "run_id", "run"),
+    *("mcmc_divergences", "mcmc_rhat", "mcmc_sampler", "maximize", "optimal_value", "finished", "run_id", "run"),
 ]
 
 

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
 
 import pytest
 from omegaconf import OmegaConf
-from store_samples import make_config
+from store_samples import make_config, make_record
 
+from scorebo.config import as_dict, compose
 from scorebo.errors import InputError
-from scorebo.store import IDENTITY_NODES, identity_nodes, run_folder, run_id
+from scorebo.gp import Surrogate
+from scorebo.run.loop import execute
+from scorebo.store import IDENTITY_NODES, RunStore, collect, identity, identity_nodes, run_folder, run_id
+from scorebo.store.identity import run_ids
 from scorebo.store.stored_config import config_text, read_config
+from tests.runs import tiny_overrides
 
 
 def test_the_id_is_64_hexadecimal_digits_and_never_changes():
@@ -116,3 +122,89 @@ def test_the_store_starts_without_the_numerical_libraries():
     code = "import sys, scorebo.store; print([m for m in ('torch', 'numpy', 'pandas', 'pyarrow') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def surrogate(**settings):
+    return make_config(model={"name": "m", "_target_": "scorebo.gp.Surrogate", "kernel": "rbf", **settings})
+
+
+class TestNeutralValues:
+    def test_a_setting_that_is_added_later_changes_no_id(self, monkeypatch):
+        before, old = run_id(make_config()), make_config()
+        new = {**old["acquisition"], "fantasies": 0}
+        assert run_id(make_config(acquisition=new)) != before
+        monkeypatch.setitem(identity.NEUTRAL, "scorebo.acquisition.SAL", {"fantasies": 0})
+        assert run_id(make_config(acquisition=new)) == before
+        assert run_id(make_config(acquisition={**new, "fantasies": 1})) != before
+        assert run_ids(make_config(acquisition=new), [1]) == [before]
+
+    def test_so_does_a_setting_of_a_node_without_a_class(self, monkeypatch):
+        before, mcmc = run_id(make_config()), make_config()["mcmc"]
+        monkeypatch.setitem(identity.NEUTRAL, "mcmc", {"chains": 1})
+        assert run_id(make_config(mcmc={**mcmc, "chains": 1})) == before
+        assert run_id(make_config(mcmc={**mcmc, "chains": 2})) != before
+
+    def test_and_a_whole_node(self, monkeypatch, tmp_path):
+        before = run_id(make_config())
+        monkeypatch.setitem(identity.NEUTRAL, "run", {"batch": 1})
+        assert run_id(make_config()) == run_id(make_config(batch=1)) == before
+        other = make_config(batch=4)
+        assert run_id(other) != before
+        with RunStore(tmp_path, other) as store:  # it is stored, and read again
+            assert read_config(store.folder / "config.yaml")["batch"] == 4
+
+    def test_it_is_known_by_the_class_not_by_the_name_of_the_setting(self):
+        other = make_config(model={"name": "m", "_target_": "my_package.Model", "standardize": True})
+        assert run_id(other) != run_id(make_config(model={"name": "m", "_target_": "my_package.Model"}))
+
+    @pytest.mark.parametrize(("name", "value"), identity.NEUTRAL["scorebo.gp.Surrogate"].items())
+    def test_those_of_the_models_are_the_defaults_of_their_class(self, name, value):
+        assert inspect.signature(Surrogate).parameters[name].default == value
+        assert run_id(surrogate(**{name: value})) == run_id(surrogate())
+        assert run_id(surrogate(**{name: "other"})) != run_id(surrogate())
+
+
+class TestVersion:
+    def test_absent_is_one_and_another_one_is_another_run(self):
+        config = make_config()
+        first = make_config(acquisition={**config["acquisition"], "version": 1})
+        second = make_config(acquisition={**config["acquisition"], "version": 2})
+        assert run_id(first) == run_id(config) != run_id(second)
+
+    @pytest.mark.parametrize("version", [0, 1.5, "two", True, None])
+    def test_must_be_a_whole_number(self, version):
+        with pytest.raises(InputError, match=r"acquisition\.version must be a whole number"):
+            run_id(make_config(acquisition={"name": "a", "version": version}))
+
+    def test_is_not_passed_to_the_class(self, tmp_path):
+        nodes = ("benchmark", "model", "mcmc", "acquisition", "acquisition_optimizer")
+        plain = compose(tiny_overrides(tmp_path))
+        config = as_dict(compose([*tiny_overrides(tmp_path), *(f"+{node}.version=2" for node in nodes)]))
+        assert run_id(config) != run_id(plain)
+        assert execute(config)["kind"] == "final"
+
+
+class TestDisplay:
+    def test_is_stored_with_the_run_and_no_part_of_its_identity(self, tmp_path):
+        config = make_config()
+        shown = make_config(acquisition={**config["acquisition"], "display": {"label": "Mine", "color": "#123456"}})
+        assert run_id(shown) == run_id(config)
+        with RunStore(tmp_path, shown) as store:
+            store.resume()
+            store.append(make_record(1))
+        assert collect(tmp_path).attrs["display"]["acquisition"] == {"sal_hr": {"label": "Mine", "color": "#123456"}}
+        assert RunStore(tmp_path, config).folder == store.folder
+
+    @pytest.mark.parametrize(
+        ("setting", "says"),
+        [
+            ("acquisition.display.color=red", "must be a color such as"),
+            ("+acquisition.display.linestyle=wavy", "Unknown acquisition.display.linestyle 'wavy'"),
+            ("+acquisition.display.colour='#000000'", "Unknown setting in 'acquisition.display' 'colour'"),
+            ("benchmark.display.label=3", "benchmark.display.label must be a text"),
+            ("benchmark.display=3", "benchmark.display must be a node of settings"),
+        ],
+    )
+    def test_is_checked(self, tmp_path, setting, says):
+        with pytest.raises(InputError, match=says):
+            compose([*tiny_overrides(tmp_path), setting])

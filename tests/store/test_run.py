@@ -211,9 +211,9 @@ def test_a_file_changed_under_the_run_stops_it(tmp_path):
 def test_another_version_of_the_format_is_refused(tmp_path, name):
     folder = make_run(tmp_path, make_config(), 3, finished=name == "finished.json")
     path = folder / name
-    path.write_bytes(seal({**unseal(path.read_bytes()[:-1]), "format": 2}))
+    path.write_bytes(seal({**unseal(path.read_bytes()[:-1]), "format": 3}))
     before = (folder / "records.jsonl").read_bytes()
-    with RunStore(tmp_path, make_config()) as store, pytest.raises(InputError, match=r"has format 2; .* format 1"):
+    with RunStore(tmp_path, make_config()) as store, pytest.raises(InputError, match=r"has format 3; .* format 2"):
         store.resume()
     assert (folder / "records.jsonl").read_bytes() == before
 

@@ -8,17 +8,16 @@ import numpy as np
 import pandas as pd
 
 from scorebo.report.claims.base import MissingRunsError
-from scorebo.report.regrets import measured_rows
-from scorebo.report.statistics import METRICS, finals_by_task
-from scorebo.report.statistics.final_values import horizon_of, method_names
+from scorebo.report.statistics import finals_by_task
+from scorebo.report.statistics.final_values import compared_column, horizon_of, method_names
+from scorebo.report.statistics.regrets import measured_rows
 from scorebo.report.style import method_order
 
 
 def finals(table: pd.DataFrame, metric: str) -> dict[str, pd.DataFrame]:
     """Task -> final values, `seeds x methods`, smaller is better."""
-    column = METRICS[metric].column.removeprefix("log10_")
-    if column not in table or not np.isfinite(table[column].astype(float)).any():
-        raise MissingRunsError(f"no values of {column}")
+    if metric not in table or not np.isfinite(table[metric].astype(float)).any():
+        raise MissingRunsError(f"no values of {metric}")
     return {found.task: _of_task(found.task, found.final) for found in finals_by_task(table, metric)}
 
 
@@ -54,7 +53,7 @@ def fluctuation(table: pd.DataFrame, metric: str, task: str) -> pd.DataFrame:
 
 def _curves(table: pd.DataFrame, metric: str) -> dict[str, pd.DataFrame]:
     """Task -> the metric by (seed, num_observations) and method, up to the horizon."""
-    column = METRICS[metric].column
+    column = compared_column(metric)
     rows = measured_rows(table, [column])
     rows["method"] = method_names(rows)
     rows = rows[np.isfinite(rows[column])]

@@ -8,39 +8,10 @@ import numpy as np
 import pandas as pd
 
 from scorebo.errors import check_choice
-from scorebo.report.regrets import LOG, measured_rows
+from scorebo.report.statistics.regrets import LOG, measured_rows
+from scorebo.report.statistics.table import is_maximized, require_values
 from scorebo.report.style import label, task_order, title
-from scorebo.report.table import require_values
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric that methods are compared by; smaller is better.
-
-    Args:
-        column: of the table, with `log10_` before it where its logarithm is compared.
-        words: what it is called.
-        experiment: whose runs are compared unless another is named.
-        common_unit: whether differences on two tasks can be averaged.
-        task_decides: whether larger is better on a task that is maximized (its best observation).
-    """
-
-    column: str
-    words: str
-    experiment: str
-    common_unit: bool = True
-    task_decides: bool = False
-
-
-METRICS = {
-    "negative_mll": Metric("negative_mll", "negative MLL", "al_mll"),
-    "nlpd": Metric("nlpd", "negative log predictive density", "al_mll"),
-    "rmse": Metric(f"{LOG}rmse", "log10 RMSE", "al_rmse"),
-    "inference_regret": Metric(f"{LOG}inference_regret", "log10 inference regret", "bo_regret"),
-    "in_sample_inference_regret": Metric(f"{LOG}in_sample_inference_regret", "log10 in-sample regret", "bo_regret"),
-    "simple_regret": Metric(f"{LOG}simple_regret", "log10 simple regret", "bo_regret"),
-    "best_observed": Metric("best_observed", "best observation", "saas_final", common_unit=False, task_decides=True),
-}
+from scorebo.store.schema import METRICS
 
 
 @dataclass(frozen=True)
@@ -65,11 +36,20 @@ class TaskFinals:
 
 def finals_by_task(table: pd.DataFrame, metric: str) -> list[TaskFinals]:
     """The outcome of every run by task; smaller is better, so that what is maximized changes its sign."""
-    chosen = METRICS[check_choice("metric", metric, METRICS)]
-    rows = measured_rows(table, [chosen.column])
-    require_values(rows, chosen.column)
+    column = compared_column(check_choice("metric", metric, METRICS))
+    rows = measured_rows(table, [column])
+    require_values(rows, column)
     rows["method"] = method_names(rows)
-    return [_task(task, rows[rows["benchmark"] == task], chosen) for task in task_order(rows["benchmark"].unique())]
+    task_decides = METRICS[metric].task_decides
+    return [
+        _task(task, rows[rows["benchmark"] == task], column, task_decides and is_maximized(table, task))
+        for task in task_order(rows["benchmark"].unique())
+    ]
+
+
+def compared_column(metric: str) -> str:
+    """The column that a metric is compared by: its own, or that of its logarithm."""
+    return f"{LOG}{metric}" if METRICS[metric].log else metric
 
 
 def method_names(rows: pd.DataFrame) -> pd.Series:
@@ -92,22 +72,16 @@ def horizon_of(rows: pd.DataFrame) -> int:
     return int(ends[len(ends) // 2])
 
 
-def _task(task: str, rows: pd.DataFrame, metric: Metric) -> TaskFinals:
+def _task(task: str, rows: pd.DataFrame, column: str, maximized: bool) -> TaskFinals:
     horizon = horizon_of(rows)
-    wide = rows.pivot(index="num_observations", columns=["seed", "method"], values=metric.column).sort_index()
-    if metric.task_decides and _is_maximized(wide):
-        wide = -wide
+    wide = rows.pivot(index="num_observations", columns=["seed", "method"], values=column).sort_index()
+    wide = -wide if maximized else wide
     wide = wide[wide.index <= horizon].where(np.isfinite(wide))
     at = wide.index.to_numpy(float)
     final = wide.iloc[-1].unstack("method")
     # A value missing on the way leaves the area unknown: two areas must be of the same points to be compared.
     area = wide.iloc[0] if len(at) == 1 else wide.apply(lambda curve: np.trapezoid(curve, at) / (at[-1] - at[0]))
     return TaskFinals(task, horizon, final, area.unstack("method"), tuple(_missing(task, final, horizon)))
-
-
-def _is_maximized(wide: pd.DataFrame) -> bool:
-    """Whether the best observation of any run ever rises: a run's best can only move in the task's direction."""
-    return bool((wide.diff() > 0).any(axis=None))
 
 
 def _missing(task: str, final: pd.DataFrame, horizon: int) -> list[str]:

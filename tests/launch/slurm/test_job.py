@@ -20,7 +20,7 @@ def test_a_run_that_is_refused_does_not_keep_the_others_of_its_job_from_their_tu
     sweep = Sweep.create(configs, [])
     refused = RunStore(tmp_path / "results", configs[0]).folder
     refused.mkdir(parents=True)
-    (refused / "checkpoint.json").write_bytes(seal({"format": 1, "run_id": "of another run"}))
+    (refused / "checkpoint.json").write_bytes(seal({"format": 2, "run_id": "of another run"}))
     with pytest.raises(RuntimeError, match=r"^Not finished: gramacy1 al_lognormal sal_hr seed 1; see the logs"):
         Job(sweep.folder, [0, 1], Slurm())()
     assert "belongs to another run" in run_notes.read_note(sweep, sweep.runs[0])["reason"]

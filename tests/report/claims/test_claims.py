@@ -12,7 +12,7 @@ from scorebo.cli import main
 from scorebo.config.sweep import sweep_configs
 from scorebo.report.claims import CLAIMS, format_scorecard, judge, reference, statements
 from scorebo.report.claims.base import MissingRunsError
-from scorebo.report.examples import distances_per_set, grid, small_fit
+from scorebo.report.small_fits import distances_per_set, grid, small_fit
 from tests.report.report_tables import AL_TASKS, BO_TASKS
 from tests.store.store_samples import make_run
 
@@ -49,7 +49,7 @@ class Made:
 def rows(task, model, method, seed, **columns):
     """The models of one run; plain rows, since the tables here have hundreds of runs."""
     count = len(next(iter(columns.values())))
-    who = {"benchmark": task, "model": model, "acquisition": method, "seed": seed}
+    who = {"benchmark": task, "model": model, "acquisition": method, "seed": seed, "maximize": True}
     return [
         {**who, "num_observations": 3 + k, **{name: float(values[k]) for name, values in columns.items()}}
         for k in range(count)
@@ -81,7 +81,7 @@ def optimizing(levels, tasks=BO_TASKS, early=None, column="regret", models=("bo_
         if column == "regret":
             values = {"inference_regret": 10**curve, "simple_regret": 10**curve}
         else:
-            values = {"best_observed": np.maximum.accumulate(-curve)}  # maximized
+            values = {"best_observed": np.maximum.accumulate(-curve)}
         runs += rows(task, model, method, seed, **values)
     return pd.DataFrame(runs)
 

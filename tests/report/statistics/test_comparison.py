@@ -104,7 +104,7 @@ def test_the_best_observation_of_a_task_that_is_maximized():
         )
 
     for sign in (1, -1):
-        found = compare(table(sign), "best_observed", "nei")
+        found = compare(table(sign).assign(maximize=sign == 1), "best_observed", "nei")
         assert found.pairs[0].final.improvement.value == 1.0  # JES is the better one either way
         assert found.pairs[0].final.mean.value == -1.0
 

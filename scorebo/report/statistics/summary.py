@@ -7,24 +7,23 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from scorebo.report.regrets import LOG, measured_rows
-from scorebo.report.style import label, method_order, task_order, title
-from scorebo.report.table import NAMES, RUN
+from scorebo.report.statistics.final_values import compared_column
+from scorebo.report.statistics.regrets import measured_rows
+from scorebo.report.statistics.table import NAMES, RUN, paper_order
+from scorebo.report.style import label, title
+from scorebo.store import schema
 
-METRICS = {"negative_mll": "Negative MLL", "rmse": "RMSE"}
-OPTIMIZATION_METRICS = {
-    f"{LOG}inference_regret": "Log10 inference regret",
-    f"{LOG}simple_regret": "Log10 simple regret",
-    "best_observed": "Best observed",
-}
+LEARNING_METRICS = {"negative_mll": "Negative MLL", "rmse": "RMSE"}
+_REGRETS = ("inference_regret", "simple_regret", "best_observed")
+OPTIMIZATION_METRICS = {compared_column(name): schema.METRICS[name].words.capitalize() for name in _REGRETS}
 
 
-def final_values(table: pd.DataFrame, metrics: Mapping[str, str] = METRICS) -> pd.DataFrame:
+def final_values(table: pd.DataFrame, metrics: Mapping[str, str] = LEARNING_METRICS) -> pd.DataFrame:
     """The metrics of the last model of every run, averaged over the runs.
 
     Args:
         table: the tidy table.
-        metrics: which, and what they are called: `METRICS`, or `OPTIMIZATION_METRICS` for runs that optimize.
+        metrics: which, and what they are called: `LEARNING_METRICS`, or `OPTIMIZATION_METRICS` for runs that optimize.
 
     Returns:
         One row per benchmark, model and acquisition, in the paper's order: `seeds`; `observations_min` and
@@ -43,15 +42,10 @@ def final_values(table: pd.DataFrame, metrics: Mapping[str, str] = METRICS) -> p
         columns[f"{metric}_mean"] = groups[metric].mean()
         columns[f"{metric}_se"] = groups[metric].sem()
         columns[f"{metric}_runs"] = groups[metric].count()
-    result = pd.DataFrame(columns).reset_index()
-    tasks, methods = task_order(result["benchmark"]), method_order(result["acquisition"])
-    result["task_rank"] = result["benchmark"].map(tasks.index)
-    result["method_rank"] = result["acquisition"].map(methods.index)
-    ordered = result.sort_values(["task_rank", "model", "method_rank"], ignore_index=True)
-    return ordered.drop(columns=["task_rank", "method_rank"])
+    return pd.DataFrame(columns).reset_index().sort_values(NAMES, key=paper_order, ignore_index=True)
 
 
-def format_summary(table: pd.DataFrame, metrics: Mapping[str, str] = METRICS) -> str:
+def format_summary(table: pd.DataFrame, metrics: Mapping[str, str] = LEARNING_METRICS) -> str:
     """`final_values` as aligned text, with names in words; the model is named where a task has several."""
     values = final_values(table, metrics)
     several = bool((values.groupby("benchmark")["model"].nunique() > 1).any())

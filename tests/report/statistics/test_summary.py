@@ -2,10 +2,10 @@ import math
 
 import numpy as np
 import pytest
-from report_tables import AL_METHODS, AL_TASKS, join, run, suite
 
 from scorebo.errors import InputError
 from scorebo.report import final_values, format_summary
+from tests.report.report_tables import AL_METHODS, AL_TASKS, join, run, suite
 
 
 def three_seeds():

@@ -2,10 +2,10 @@ import math
 
 import numpy as np
 import pytest
-from report_tables import join, run, suite
 
-from scorebo.report.curves import curves, gaps
-from scorebo.report.table import model_rows
+from scorebo.report.statistics.curves import curves, gaps
+from scorebo.report.statistics.table import model_rows
+from tests.report.report_tables import join, run, suite
 
 
 def points(table, metric="negative_mll"):

@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from scorebo.gp._sweep import sweep
+from scorebo.gp._inverse import sweep
 
 
 def bordered(K, y):

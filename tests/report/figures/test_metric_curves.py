@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from scorebo.report import FIGURES, draw
-from scorebo.report.ranking import ranking
-from scorebo.report.regrets import measured_rows
-from scorebo.report.render import FigureData, Line, Panel, compose, narrow_drawing
+from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.figures.render import compose, narrow_drawing
+from scorebo.report.statistics.ranking import ranking
+from scorebo.report.statistics.regrets import measured_rows
 from scorebo.store import collect
 from scripts.validation.synthetic_results import make_results, wanted
 from tests.report.report_tables import bo_run, bo_suite, join, suite
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "plot_figures.py"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "plot_figures.py"
 
 
 def gp8(models, methods=("nei",)):
@@ -47,8 +48,12 @@ def test_best_values_and_the_optimum():
     table = join(
         *(bo_run(t, "nei", s, [1.0, 1.0], best=[5.0, 4.0]) for t in ("ackley4_25", "svm_ct") for s in (1, 2, 3))
     )
-    data = FIGURES["saas-final"].data(table)
+    known = table["benchmark"].map({"ackley4_25": 0.0})
+    data = FIGURES["saas-final"].data(table.assign(optimal_value=known))
     assert [(panel.title, panel.reference) for panel in data.panels] == [("Ackley-4 (25D)", 0.0), ("SVM (388D)", None)]
+    assert [panel.ylabel for panel in data.panels] == ["Best observation", "Best RMSE"]
+    another = known.where(table["seed"] != 2, 1.0)  # a function of the seed has no one optimum
+    assert FIGURES["saas-final"].data(table.assign(optimal_value=another)).panels[0].reference is None
     assert data.reference == "Optimum"
 
 
@@ -161,7 +166,7 @@ def test_notes_stay_inside_the_figure(narrow):
 
 
 def test_the_legend_of_moment_matching_covers_no_curve():
-    figure = FIGURES["hellinger-mm"].data(None)()
+    figure = FIGURES["hellinger-mm"].data(None)
     narrow_drawing(figure)
     figure.draw_without_rendering()
     box = figure.legends[0].get_window_extent()

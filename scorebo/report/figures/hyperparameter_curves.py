@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from scorebo.errors import InputError
-from scorebo.report.claims.base import MissingRunsError
 from scorebo.report.claims.per_run import parameter_names
-from scorebo.report.curves import FEW_RUNS, MIN_RUNS, SMALL_NUMBERS
-from scorebo.report.render import FigureData, Line, Panel
+from scorebo.report.evidence import MissingRunsError
+from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.statistics.curves import FEW_RUNS, MIN_RUNS, SMALL_NUMBERS
 from scorebo.report.style import method_order, title
 
 References = Callable[[], Mapping[str, float]]

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
-from report_tables import BO_METHODS, BO_TASKS, bo_run, bo_suite, join, run
 
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, OPTIMIZATION_METRICS, draw, final_values, format_summary
-from scorebo.report.regrets import LEAST, measured_rows
-from scorebo.report.render import compose
-from scorebo.report.style import METHODS
+from scorebo.report.figures.render import compose
+from scorebo.report.statistics.regrets import LEAST, measured_rows
+from scorebo.report.style import method_styles
+from tests.report.report_tables import BO_METHODS, BO_TASKS, bo_run, bo_suite, join, run
 
 
 def data(table):
@@ -102,9 +102,9 @@ def test_summary_by_hand():
     assert row["log10_simple_regret_se"] == pytest.approx(2 / np.sqrt(3))
     assert row["best_observed_mean"] == -1.0
     assert format_summary(table, OPTIMIZATION_METRICS).splitlines() == [
-        "Task    Method  Seeds  Observations  Log10 inference regret  Log10 simple regret  Best observed",
-        "──────  ──────  ─────  ────────────  ──────────────────────  ───────────────────  ─────────────",
-        "Branin  NEI         3             3              -1.0 ± 1.2            1.0 ± 1.2     -1.0 ± 1.2",
+        "Task    Method  Seeds  Observations  Log10 inference regret  Log10 simple regret  Best observation",
+        "──────  ──────  ─────  ────────────  ──────────────────────  ───────────────────  ────────────────",
+        "Branin  NEI         3             3              -1.0 ± 1.2            1.0 ± 1.2        -1.0 ± 1.2",
     ]
 
 
@@ -115,4 +115,4 @@ def test_summary_of_the_suite_in_the_papers_order():
 
 
 def test_no_two_methods_of_the_figure_share_a_color():
-    assert len({to_rgb(METHODS[method].color) for method in BO_METHODS}) == len(BO_METHODS)
+    assert len({to_rgb(style.color) for style in method_styles(BO_METHODS).values()}) == len(BO_METHODS)

@@ -7,19 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scorebo.report.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
-from scorebo.report.ranking import TIME, ranking
-from scorebo.report.regrets import LOG, measured_rows, with_values
-from scorebo.report.render import FigureData, Line, Panel
+from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.statistics.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
 from scorebo.report.statistics.final_values import method_names
-from scorebo.report.style import method_order, task_order, title
-from scorebo.report.table import choose_model, model_rows, require_values
+from scorebo.report.statistics.ranking import TIME, ranking
+from scorebo.report.statistics.regrets import LOG, measured_rows, with_values
+from scorebo.report.statistics.table import choose_model, model_rows, optimal_value, require_values
+from scorebo.report.style import display, method_order, task_order, title
 
 # The MAP reference has a model of its own, and stands beside methods under another.
 OWN_MODELS = {"nei_map": "map"}
 RANKING = "Ranking"  # the title of its panel
-# What is known to be the best value of tasks that are shown by their best observation.
-OPTIMA = {"ackley4_25": 0.0, "hartmann6_25": -3.32237}
 
 
 def active_learning(table: pd.DataFrame, *, metric: str, ylabel: str, log: bool) -> FigureData:
@@ -48,15 +46,18 @@ def priors(table: pd.DataFrame, *, metric: str, ylabel: str, spread: bool = Fals
     return FigureData(data.panels, (*data.notes, *(["Bands: one standard deviation."] if spread else [])))
 
 
-def best_values(table: pd.DataFrame, *, ylabel: str = "Best observation") -> FigureData:
-    """The best observation so far on each task; the optimum dashed where it is known."""
+def best_values(table: pd.DataFrame) -> FigureData:
+    """The best observation so far on each task, in its unit; the optimum dashed where it is known."""
     rows = model_rows(table, ["best_observed"])
     require_values(rows, "best_observed")
     rows["acquisition"] = method_names(rows)
-    data = _comparison(rows, "best_observed", ylabel, False, [], ranked=False)
+    data = _comparison(rows, "best_observed", "Best observation", False, [], ranked=False)
     tasks = task_order(rows["benchmark"].unique())
-    optima = {title(task): _optimum(task) for task in tasks}
-    panels = tuple(replace(panel, reference=optima[panel.title]) for panel in data.panels)
+    units = {task: display("benchmark", task).get("unit", "observation") for task in tasks}
+    panels = tuple(
+        replace(panel, reference=optimal_value(table, task), ylabel=f"Best {units[task]}")
+        for panel, task in zip(data.panels, tasks, strict=True)
+    )
     return FigureData(panels, data.notes, "Optimum")
 
 
@@ -69,10 +70,6 @@ def additive(table: pd.DataFrame) -> FigureData:
     rows = model_rows(split, ["decomposition_error"])
     pairs = _comparison(rows, "decomposition_error", "Split pairs", False, [], ranked=False)
     return FigureData((*data.panels, replace(pairs.panels[0], title="Split pairs (6D)")), data.notes, data.reference)
-
-
-def _optimum(task: str) -> float | None:
-    return next((value for name, value in OPTIMA.items() if task.startswith(name)), None)
 
 
 def _comparison(

@@ -4,7 +4,7 @@ import pytest
 
 from scorebo.cli import main
 from scorebo.config.sweep import sweep_configs
-from scorebo.report.health import fits, format_health, health, health_note, unhealthy_runs
+from scorebo.report.statistics.health import fits, format_health, health, health_note, unhealthy_runs
 from tests.report.report_tables import join, run
 from tests.store.store_samples import make_run
 

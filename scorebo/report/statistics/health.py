@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from scorebo.report.style import label, method_order, task_order, title
-from scorebo.report.summary import aligned
+from scorebo.report.statistics.summary import aligned
+from scorebo.report.statistics.table import paper_order
+from scorebo.report.style import label, method_order, title
 
 MOST_DIVERGENT = 0.05
 MOST_RHAT = 1.1
@@ -74,9 +75,7 @@ def health(table: pd.DataFrame) -> pd.DataFrame:
             "ess_worst": groups["ess"].min(),
         }
     ).reset_index()
-    tasks, methods = task_order(result["benchmark"]), method_order(result["acquisition"])
-    place = result["benchmark"].map(tasks.index) * len(methods) + result["acquisition"].map(methods.index)
-    return result.assign(place=place).sort_values(["place", "model"], ignore_index=True).drop(columns="place")
+    return result.sort_values(["benchmark", "acquisition", "model"], key=paper_order, ignore_index=True)
 
 
 def format_health(table: pd.DataFrame) -> str:

@@ -5,8 +5,8 @@ import pytest
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, draw
 from scorebo.report.claims import reference
-from scorebo.report.hyperparameter_figures import hyperparameters
-from scorebo.report.render import compose
+from scorebo.report.figures.hyperparameter_curves import hyperparameters
+from scorebo.report.figures.render import compose
 
 
 def table(task="gp8", dims=8, methods=("nei", "scorebo_hr"), seeds=(1, 2, 3), length=4, **fixed):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import matplotlib
 import numpy as np
@@ -15,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from scorebo.report.figures.base import FigureData, Panel
 from scorebo.report.style import DPI, FORMATS, RC, MethodStyle, label, method_order, method_styles
 
 ROW = 1.75  # inches of height for a row of panels
@@ -28,48 +28,8 @@ LEGEND_HANDLE, LEGEND_LETTER = 0.5, 0.065  # inches
 CROP = 4.0  # how many times the range of most values all values may cover before the rest is cropped
 
 
-Drawing = Callable[[], Figure]  # a figure that is no panels of lines draws itself
-
-
-@dataclass(frozen=True)
-class Line:
-    """A method's line: `x`, `mean` and the half-width of its band (NaN where there is none), all of one length.
-
-    `runs`, where given, is how many runs each point is the mean of: it is written beside the line where it changes, or
-    differs from that of other lines.
-    """
-
-    method: str
-    x: np.ndarray
-    mean: np.ndarray
-    band: np.ndarray
-    runs: np.ndarray | None = None
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One pair of axes."""
-
-    title: str
-    xlabel: str
-    ylabel: str
-    lines: tuple[Line, ...]
-    log: bool = False
-    reference: float | None = None  # a dashed line across
-    crop: bool = True  # whether a few values far above the others may be left out
-
-
-@dataclass(frozen=True)
-class FigureData:
-    """All that is drawn: nothing else goes into the picture."""
-
-    panels: tuple[Panel, ...]
-    notes: tuple[str, ...] = ()
-    reference: str = "Reference"  # what the dashed lines are called
-
-
 def render(
-    data: FigureData | Drawing, suffix: str, metadata: Mapping[str, str] | None = None, *, narrow: bool = False
+    data: FigureData | Figure, suffix: str, metadata: Mapping[str, str] | None = None, *, narrow: bool = False
 ) -> bytes:
     """The figure as the content of a file of this kind (a key of `FORMATS`), with these entries in its metadata.
 
@@ -77,7 +37,7 @@ def render(
     """
     buffer = io.BytesIO()
     with matplotlib.rc_context(RC):  # type: ignore[arg-type]
-        figure = compose(data, narrow) if isinstance(data, FigureData) else data()
+        figure = compose(data, narrow) if isinstance(data, FigureData) else data
         if narrow and not isinstance(data, FigureData):
             narrow_drawing(figure)
         entries = {**FORMATS[suffix], **(metadata or {})}

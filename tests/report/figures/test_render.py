@@ -4,12 +4,13 @@ import re
 import matplotlib
 import numpy as np
 import pytest
-from report_tables import AL_METHODS, join, run, suite
 
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, draw
-from scorebo.report.render import FigureData, Line, Panel, compose, linear_limits
-from scorebo.report.style import METHODS
+from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.figures.render import compose, linear_limits
+from scorebo.report.style import method_styles
+from tests.report.report_tables import AL_METHODS, join, run, suite
 
 MAGIC = {".pdf": b"%PDF-", ".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml"}
 WORDS = ["Gramacy (1D)", "Higdon", "Gramacy (2D)", "Branin", "Ishigami", "Hartmann-6", "Ranking"]
@@ -78,7 +79,7 @@ def test_panels_labels_and_legend(whole_suite):
 
 def test_lines_and_bands_are_the_numbers_of_the_table(whole_suite):
     axes = panels(figure(whole_suite))[1]
-    assert [line.get_color() for line in axes.lines] == [METHODS[m].color for m in AL_METHODS]
+    assert [line.get_color() for line in axes.lines] == [style.color for style in method_styles(AL_METHODS).values()]
     own = whole_suite.query("benchmark == 'higdon' and acquisition == 'sal_hr' and num_observations == 7")
     values = own["negative_mll"].to_numpy()
     line = axes.lines[-1]

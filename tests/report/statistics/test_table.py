@@ -1,10 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from report_tables import join, run, suite
 
 from scorebo.errors import InputError
-from scorebo.report.table import KEYS, choose_model, model_rows, require_values
+from scorebo.report.statistics.table import KEYS, choose_model, model_rows, require_values
+from tests.report.report_tables import join, run, suite
 
 
 def test_keeps_the_rows_with_a_model_in_order():

@@ -14,19 +14,19 @@ import numpy as np
 import pandas as pd
 
 from scorebo.errors import InputError
+from scorebo.report.style import method_order, task_order
+from scorebo.store import schema
 
-NAMES = ["benchmark", "model", "acquisition"]
-RUN = [*NAMES, "seed"]
+NAMES = list(schema.NAMES)
+RUN = list(schema.WHO)
 KEYS = [*RUN, "num_observations"]
-# What is known of a model only if it was judged, which with `metrics_every` above 1 not all are.
-MODEL_METRICS = ("negative_mll", "nlpd", "rmse", "inference_regret", "in_sample_inference_regret", "inference_value")
 
 
 def model_rows(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     """The rows that describe a fitted model: `KEYS` and the metrics as float64, ordered by run and observations.
 
-    Where a metric is `MODEL_METRICS`, only numbers of observations stay at which every model of the task that there
-    is was judged: otherwise the mean over runs would be of others from one number to the next.
+    Of `MODEL_METRICS` only numbers of observations stay at which every model of the task that there is has metrics:
+    otherwise the mean over runs would be of others from one number to the next.
     """
     missing = [column for column in [*KEYS, *metrics] if column not in table.columns]
     if missing:
@@ -43,7 +43,7 @@ def model_rows(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
         raise InputError("The table of results has rows without benchmark, model, acquisition or seed.")
     rows = rows.astype({**dict.fromkeys(NAMES, str), "seed": int, "num_observations": int})
     _refuse_two_runs_in_one(table, rows)
-    if "has_metrics" in table.columns and not set(metrics).isdisjoint(MODEL_METRICS):
+    if "has_metrics" in table.columns and not set(metrics).isdisjoint(schema.MODEL_METRICS):
         # True and False, nothing for tables of which it is not known; read from a CSV file, objects.
         without = table.loc[rows.index, "has_metrics"].astype(object).isin([False])
         rows = rows[~without.groupby([rows["benchmark"], rows["num_observations"]]).transform("any")]
@@ -54,6 +54,31 @@ def require_values(rows: pd.DataFrame, metric: str) -> None:
     """Refuse rows in which the metric has no finite value at all."""
     if not np.isfinite(rows[metric]).any():
         raise InputError(f"The table of results has no finite value of {metric}.")
+
+
+def is_maximized(table: pd.DataFrame, task: str) -> bool:
+    """The direction of a task, as its runs' stored descriptions have it."""
+    known = _of_task(table, task, "maximize").dropna().unique()
+    if len(known) != 1:
+        what = "is not known" if len(known) == 0 else "differs between its runs"
+        raise InputError(f"Whether {task} is maximized {what}: the table of results needs one value of `maximize`.")
+    return bool(known[0])
+
+
+def optimal_value(table: pd.DataFrame, task: str) -> float | None:
+    """The optimal value of a task that all its runs share; None where it is not known or another for every seed."""
+    known = _of_task(table, task, "optimal_value").unique()
+    return float(known[0]) if len(known) == 1 and np.isfinite(known[0]) else None
+
+
+def _of_task(table: pd.DataFrame, task: str, column: str) -> pd.Series:
+    return table.loc[table["benchmark"] == task, column] if column in table else pd.Series(dtype=object)
+
+
+def paper_order(column: pd.Series) -> pd.Series:
+    """The key with which `sort_values` brings tasks and methods into the paper's order, and leaves other columns."""
+    order = {"benchmark": task_order, "acquisition": method_order}.get(str(column.name))
+    return column if order is None else column.map(order(column).index)
 
 
 def choose_model(

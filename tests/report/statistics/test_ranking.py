@@ -1,11 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from report_tables import AL_METHODS, join, run, suite
 from scipy.stats import rankdata
 
-from scorebo.report.ranking import TIME, ranking
-from scorebo.report.table import model_rows
+from scorebo.report.statistics.ranking import TIME, ranking
+from scorebo.report.statistics.table import model_rows
+from tests.report.report_tables import AL_METHODS, join, run, suite
 
 
 def ranks_of(table, window=1):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from scorebo.report.table import model_rows
+from scorebo.report.statistics.table import model_rows
 
 LOG = "log10_"
 # A regret of 0 has no logarithm; below this the optimal value itself is not known to enough digits.
