@@ -21,12 +21,12 @@ from scorebo.store.markers import finished_run
 Seen = list[int]
 
 
-class Verified:
-    """The finished runs below `results`, remembered in `.sweeps/verified.json` where that can be written."""
+class FinishedRuns:
+    """The finished runs below `results`, remembered in `.sweeps/finished_runs.json` where that can be written."""
 
     def __init__(self, results: Path) -> None:
         self.results = results
-        self._path = results / SWEEPS / "verified.json"
+        self._path = results / SWEEPS / "finished_runs.json"
         self._seen: dict[str, Seen] = {}
         with contextlib.suppress(OSError, ValueError):
             self._seen = dict(json.loads(self._path.read_bytes()))

@@ -16,7 +16,7 @@ from pathlib import Path
 from scorebo.errors import InputError
 from scorebo.launch import run_notes
 from scorebo.launch.base import STOPPED, Poll, SubmittedRun, poll
-from scorebo.launch.finished_runs import Verified
+from scorebo.launch.finished_runs import FinishedRuns
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.launch.timings import file_time, last_bytes, seconds_per_iteration, seconds_since_record
 from scorebo.store import find_runs
@@ -87,8 +87,8 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
         for path in find_runs(results):
             relative = str(path.relative_to(results))
             asked.setdefault(relative, _without_sweep(relative))
-    verified = Verified(results)
-    finished, problems = verified.finished(asked)
+    checked = FinishedRuns(results)
+    finished, problems = checked.finished(asked)
     now = file_time(results)
     runs, idle = [], []
     for folder, run in asked.items():
@@ -107,11 +107,11 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
             status.log_tail = last_lines(Path(status.log))
     # A run may have finished, and its pool or job ended, since its marker was looked for.
     doubtful = {status.folder: status for status in runs if status.state in STOPPED}
-    for folder in verified.finished(doubtful)[0]:
+    for folder in checked.finished(doubtful)[0]:
         status = doubtful[folder]
         status.state, status.iteration = "finished", status.records or 0
         status.reason = status.log = status.log_tail = None
-    verified.save()
+    checked.save()
     return Survey(runs, polled.notes, polled.pause)
 
 

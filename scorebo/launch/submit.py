@@ -9,7 +9,7 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch.base import Launcher, load_launcher
-from scorebo.launch.finished_runs import Verified
+from scorebo.launch.finished_runs import FinishedRuns
 from scorebo.launch.folders import SWEEPS
 from scorebo.launch.status import RunStatus
 from scorebo.launch.sweep import Sweep
@@ -19,8 +19,8 @@ from scorebo.store import RunStore
 def unfinished(configs: Sequence[Mapping[str, Any]]) -> list[int]:
     """The runs that are not finished; a folder in another format, or of another run, is refused."""
     folders = [str(RunStore(".", config).folder) for config in configs]
-    verified = Verified(Path(configs[0]["results"]))
-    finished, problems = verified.finished(folders)
+    checked = FinishedRuns(Path(configs[0]["results"]))
+    finished, problems = checked.finished(folders)
     if problems:
         raise InputError(next(iter(problems.values())))
     return [index for index, folder in enumerate(folders) if folder not in finished]

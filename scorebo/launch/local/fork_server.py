@@ -4,8 +4,8 @@ So a worker, also one that takes the place of a killed one, is there in a moment
 of threads in the environment, and have started no thread when the fork happens.
 
 A pool asks for a worker by sending one end of a pair of sockets. The worker reads numbers of runs from it, one a line,
-and writes `began <process id>` first and `<how it ended>` for each run; when the worker itself has ended, the nursery
-writes `ended <exit code>`, which tells a killed one from others. A worker ends with its input, the nursery with the
+and writes `began <process id>` first and `<how it ended>` for each run; when the worker itself has ended, the server
+writes `ended <exit code>`, which tells a killed one from others. A worker ends with its input, the server with the
 pool.
 """
 
@@ -25,7 +25,7 @@ from scorebo.launch.sweep import Sweep
 from scorebo.threads import VARIABLES
 
 
-class Nursery:
+class ForkServer:
     """The pool's side."""
 
     def __init__(self, sweep: Sweep, threads: int) -> None:
@@ -41,7 +41,7 @@ class Nursery:
     def start_worker(self) -> socket.socket:
         """The pool's end of the line to a new worker, which may still be loading."""
         ours, theirs = socket.socketpair()
-        with theirs, contextlib.suppress(OSError):  # a nursery that has died closes `theirs`, which tells
+        with theirs, contextlib.suppress(OSError):  # a fork server that has died closes `theirs`, which tells
             socket.send_fds(self._requests, [b"w"], [theirs.fileno()])
         return ours
 
@@ -57,7 +57,7 @@ class Nursery:
 
 
 def main() -> None:
-    """The nursery of a sweep: its folder, and the descriptor that requests come from."""
+    """The fork server of a sweep: its folder, and the descriptor that requests come from."""
     sweep = Sweep(Path(sys.argv[1]))
     sys.path.insert(0, sweep.about["cwd"])
     began = time.perf_counter()

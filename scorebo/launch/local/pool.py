@@ -1,7 +1,7 @@
 """A pool of workers that is kept busy until every run of a sweep had its turn.
 
-The numerical libraries load once for all workers of a sweep (see `nursery`), under the number of threads of its runs;
-a worker does one run after the other.
+The numerical libraries load once for all workers of a sweep (see `fork_server`), under the number of threads of its
+runs; a worker does one run after the other.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import run_notes
-from scorebo.launch.finished_runs import Verified
-from scorebo.launch.local.fork_server import Nursery
+from scorebo.launch.finished_runs import FinishedRuns
+from scorebo.launch.local.fork_server import ForkServer
 from scorebo.launch.local.launcher import num_workers
 from scorebo.launch.sweep import Sweep
 
@@ -55,7 +55,7 @@ class Worker:
         self.process, self._began = process, time.monotonic()
 
     def answers(self) -> list[str]:
-        """What it, or the nursery about it, says; at the end of all words, "ended ?"."""
+        """What it, or the fork server about it, says; at the end of all words, "ended ?"."""
         try:
             received = self._line.recv(4096)
         except ConnectionResetError:
@@ -68,7 +68,7 @@ class Worker:
         return 0.0 if self.process is None else (time.monotonic() - self._began) / 60.0
 
     def settle(self) -> None:
-        """Wait until it is known whether there is a process; the nursery, which is dead, will not start it."""
+        """Wait until it is known whether there is a process; the fork server, which is dead, will not start it."""
         while self.process is None:
             for word, _, number in (answer.partition(" ") for answer in self.answers()):
                 if word == "began":
@@ -95,13 +95,13 @@ class Pool:
         self.sweep = sweep
         self.launcher: Any = sweep.launcher
         self.workers = num_workers(sweep.about["workers"], sweep.about["threads"])
-        verified = Verified(sweep.results)
-        finished, _ = verified.finished(run.folder for run in sweep.runs)
-        verified.save()
+        checked = FinishedRuns(sweep.results)
+        finished, _ = checked.finished(run.folder for run in sweep.runs)
+        checked.save()
         self.waiting = deque(index for index, run in enumerate(sweep.runs) if run.folder not in finished)
         self.busy: dict[int, float] = {}
         self.selector = selectors.DefaultSelector()
-        self.nurseries: dict[int, Nursery] = {}
+        self.fork_servers: dict[int, ForkServer] = {}
 
     def run(self) -> None:
         """Until nothing is left, or the sweep is cancelled."""
@@ -117,8 +117,8 @@ class Pool:
             self._cancel()
         for worker in self._idle():
             worker.close()
-        for nursery in self.nurseries.values():
-            nursery.close()
+        for server in self.fork_servers.values():
+            server.close()
 
     def _workers(self) -> list[Worker]:
         return [key.fileobj for key in list(self.selector.get_map().values())]  # type: ignore[misc]
@@ -131,8 +131,8 @@ class Pool:
 
     def _cancel(self) -> None:
         """Stop at once, also where the libraries are still loading, and leave no worker behind that has just begun."""
-        for nursery in self.nurseries.values():
-            nursery.kill()
+        for server in self.fork_servers.values():
+            server.kill()
         for worker in self._working():
             worker.settle()
             self._stop(worker, f"{self.sweep.name} was cancelled", run_notes.CANCELLED)
@@ -150,9 +150,9 @@ class Pool:
                 continue
             if idle and len(self._workers()) >= self.workers:
                 self._let_go(idle[0])
-            if threads not in self.nurseries:
-                self.nurseries[threads] = Nursery(self.sweep, threads)
-            worker = Worker(self.nurseries[threads].start_worker(), threads, index)
+            if threads not in self.fork_servers:
+                self.fork_servers[threads] = ForkServer(self.sweep, threads)
+            worker = Worker(self.fork_servers[threads].start_worker(), threads, index)
             self.selector.register(worker, selectors.EVENT_READ)
 
     def _already_finished(self, index: int) -> bool:

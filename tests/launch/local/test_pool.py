@@ -15,7 +15,7 @@ NOBODY = 2**22 + 1  # larger than any process id
 
 
 class Puppets:
-    """In place of the nursery: `parts[k]` is what the k-th worker does with its line."""
+    """In place of the fork server: `parts[k]` is what the k-th worker does with its line."""
 
     def __init__(self, parts):
         self.parts = list(parts)
@@ -44,7 +44,7 @@ def act(sweep, monkeypatch):
 
     def run(*parts):
         puppets = Puppets(parts)
-        monkeypatch.setattr(pool, "Nursery", lambda *_: puppets)
+        monkeypatch.setattr(pool, "ForkServer", lambda *_: puppets)
         pool.Pool(sweep).run()
         puppets.close()
         assert puppets.parts == [], "fewer workers were started than expected"
