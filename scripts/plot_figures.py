@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scorebo.errors import InputError
-from scorebo.report import FIGURES, draw
 from scorebo.report.evidence import Evidence
-from scorebo.report.figures import figure_input
+from scorebo.report.figures import FIGURES, draw_runs
 from scorebo.report.query import Query
 from scorebo.store import collect
 
@@ -91,14 +90,7 @@ def _draw(name: str, evidence: Evidence | None, options: argparse.Namespace) -> 
     command = ["scorebo", "plot", name, "--results", str(options.results), "--out", str(out)]
     command += ["--scale", options.scale] if options.scale else []
     command += ["--one-column"] if options.one_column else []
-    if evidence is None or (name in FIGURES and FIGURES[name].source == "fits"):
-        draw(name, None, out, command=command, narrow=options.one_column)
-        return "from small fits of its own"
-    table, chosen, notes = figure_input(name, evidence)
-    assert chosen is not None  # of a figure that is drawn from runs
-    selection = {**chosen.query.as_dict(), "source": FIGURES[name].source}
-    draw(name, table, out, command=command, selection=selection, notes=notes, narrow=options.one_column)
-    return str(chosen)
+    return draw_runs(FIGURES[name], evidence, out, command=command, narrow=options.one_column)
 
 
 if __name__ == "__main__":

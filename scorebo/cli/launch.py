@@ -7,10 +7,11 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scorebo.errors import InputError, check_integer
+from scorebo.errors import InputError
 
 if TYPE_CHECKING:
     from scorebo.launch.sweep import Sweep
@@ -24,7 +25,7 @@ SWEEP_EXAMPLES = """examples:
 Submits every run of the sweep, in Hydra's own grammar, and returns; finished runs are skipped, unfinished ones go on
 from their last record. The configurations are frozen: editing a YAML file later changes no queued run.
 launchers: local (a pool of `workers` processes in the background), slurm (jobs of a cluster), slurm_paper and
-slurm_paper_structured (with the paper's resources); their options are launcher.NAME=VALUE.
+slurm_paper_structured (with the paper's resources), or your own; their options are launcher.NAME=VALUE.
 Hydra's own way gives the same runs in the same folders: `scorebo run -m hydra/launcher=submitit_slurm …`."""
 STATUS_EXAMPLES = """examples:
   scorebo status
@@ -54,9 +55,7 @@ def add_commands(add: Add) -> None:
     sweep.add_argument("overrides", nargs="*", metavar="SETTING=VALUES", help="configuration, in Hydra's sweep grammar")
     sweep.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     sweep.add_argument("--scale", metavar="SCALE", help="of an experiment: smoke, small or paper")
-    sweep.add_argument(
-        "--wait", action="store_true", help="stay and show progress; exit code 1 unless every run finishes"
-    )
+    _add_wait(sweep)
     sweep.add_argument("--dry-run", action="store_true", help="only say what would be submitted and what it would cost")
     sweep.set_defaults(command=_sweep)
 
@@ -75,9 +74,7 @@ def add_commands(add: Add) -> None:
     retry.add_argument("--cancelled", action="store_true", help="every cancelled run")
     retry.add_argument("overrides", nargs="*", metavar="WHICH | SETTING=VALUE", help="experiment or sweep; launcher.…")
     _add_results(retry)
-    retry.add_argument(
-        "--wait", action="store_true", help="stay and show progress; exit code 1 unless every run finishes"
-    )
+    _add_wait(retry)
     retry.set_defaults(command=_retry)
 
 
@@ -90,10 +87,14 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="root of the run folders")
 
 
+def _add_wait(parser: argparse.ArgumentParser) -> None:
+    text = "stay and show progress; exit code 1 unless every run finishes"
+    parser.add_argument("--wait", action="store_true", help=text)
+
+
 def _sweep(options: argparse.Namespace) -> int:
     from scorebo.config.overrides import check_effect
     from scorebo.config.sweep import parse_sweep, sweep_configs
-    from scorebo.launch.settings import check_workers
     from scorebo.launch.submit import submit, unfinished
 
     overrides = [*options.overrides, *([f"scale={options.scale}"] if options.scale else [])]
@@ -101,7 +102,6 @@ def _sweep(options: argparse.Namespace) -> int:
     if not configs:
         raise InputError("There is nothing in this sweep.")
     check_effect(overrides, configs, sweep=True)
-    check_workers(configs[0]["workers"], configs[0]["launcher"])
     # Experiments may share all their runs, so that the configurations do not name every one of them.
     names = parse_sweep(overrides, options.config_dir).get("experiment", [])
     experiment = ",".join(names) if len(names) > 1 else None
@@ -122,12 +122,12 @@ def _sweep(options: argparse.Namespace) -> int:
 
 
 def _wait(results: Path, sweeps: list[Sweep]) -> int:
-    from scorebo.launch.display import PAUSES, describe, wait
+    from scorebo.launch.display import describe, wait
 
     unfinished = 0
     for sweep in sweeps:
         try:
-            state = wait(results, sweep.name, pause=PAUSES[sweep.about["launcher"]["name"]])
+            state = wait(results, sweep.name, pause=sweep.launcher.pause)
         except KeyboardInterrupt:
             where = f"{sweep.name} --results {results}"
             print(
@@ -142,9 +142,8 @@ def _wait(results: Path, sweeps: list[Sweep]) -> int:
 
 
 def _status(options: argparse.Namespace) -> None:
-    from scorebo.launch.display import PAUSES, describe
+    from scorebo.launch.display import describe
     from scorebo.launch.status import summary, survey
-    from scorebo.launch.sweep import sweeps_in
 
     shown: tuple[str, list[str]] | None = None
     while True:
@@ -152,7 +151,7 @@ def _status(options: argparse.Namespace) -> None:
         counts = summary(state.runs)
         seen = describe(state, options.results), state.notes
         if options.json:
-            told = {"counts": counts, "runs": [run.as_dict() for run in state.runs], "notes": state.notes}
+            told = {"counts": counts, "runs": [asdict(run) for run in state.runs], "notes": state.notes}
             print(json.dumps(told), flush=True)
         elif seen != shown:
             if options.watch and sys.stdout.isatty():
@@ -164,12 +163,11 @@ def _status(options: argparse.Namespace) -> None:
         shown = seen
         if not options.watch or not (counts["running"] or counts["queued"]):
             return
-        time.sleep(max([2.0, *(PAUSES[sweep.about["launcher"]["name"]] for sweep in sweeps_in(options.results))]))
+        time.sleep(max(2.0, state.pause))
 
 
 def _cancel(options: argparse.Namespace) -> None:
-    from scorebo.launch.cluster import Cluster
-    from scorebo.launch.status import holds, survey
+    from scorebo.launch.status import runs_held, survey
     from scorebo.launch.submit import cancel
     from scorebo.launch.sweep import sweeps_in
 
@@ -178,25 +176,23 @@ def _cancel(options: argparse.Namespace) -> None:
         print("nothing is queued or running")
     chosen = {sweep.name for sweep in sweeps_in(options.results, options.which)}
     everything = sweeps_in(options.results)
-    cluster = Cluster(sweep for sweep in everything if sweep.about["launcher"]["name"] == "slurm")
     # A run may be in several sweeps, most of which had their turn long ago.
-    nobody_s = {run.folder: run for run in open_runs}
-    wanted = set(nobody_s)
+    held = runs_held(everything, {run.folder for run in open_runs})
     for sweep in everything:
-        held = {
-            run.folder for index, run in enumerate(sweep.runs) if run.folder in wanted and holds(sweep, index, cluster)
-        }
-        nobody_s = {folder: run for folder, run in nobody_s.items() if folder not in held}
-        if not held or sweep.cancelled:
+        if sweep.name not in held or sweep.cancelled:
             continue
         if sweep.name in chosen:
             cancel(sweep)
             print(f"{sweep.name} cancelled")
         else:
-            what = "1 run goes" if len(held) == 1 else f"{len(held)} runs go"
+            count = len(held[sweep.name])
+            what = "1 run goes" if count == 1 else f"{count} runs go"
             print(f"{what} on in {sweep.name}, which was not cancelled", file=sys.stderr)
-    for run in nobody_s.values():
-        print(f"{run.label} is not part of a sweep that goes on: stop its `scorebo run` where it runs", file=sys.stderr)
+    known = set().union(*held.values())
+    for run in open_runs:
+        if run.folder not in known:
+            why = "is not part of a sweep that goes on: stop its `scorebo run` where it runs"
+            print(f"{run.label} {why}", file=sys.stderr)
 
 
 def _retry(options: argparse.Namespace) -> int:
@@ -233,7 +229,4 @@ def _launcher_changes(overrides: list[str]) -> dict[str, Any]:
     for text in overrides:
         if not text.startswith(("launcher.", "workers=")):
             raise InputError(f"Only launcher.NAME=VALUE and workers=N can be changed in a retry, not '{text}'.")
-    changes: dict[str, Any] = OmegaConf.to_container(OmegaConf.from_dotlist(overrides))  # type: ignore[assignment]
-    if changes.get("workers") is not None:
-        check_integer("workers", changes["workers"], 1)
-    return changes
+    return OmegaConf.to_container(OmegaConf.from_dotlist(overrides))  # type: ignore[return-value]

@@ -30,6 +30,7 @@ PLOT_EXAMPLES = """examples:
   scorebo plot al-rmse --results results/demo --experiment demo --out al-rmse.png
   scorebo plot al-mll --results results/tour --all --seeds 1-3 --out al-mll.png
   scorebo plot sal-example --out sal-example.pdf
+  scorebo plot my_module:my_figure --results results --all --out mine.pdf
 
 A figure shows the runs of the experiment of its name (al-mll: experiment=al_mll), at the scale of which most runs are
 in DIR unless --scale says which; other runs are ignored. Filters without --experiment choose among all runs."""
@@ -43,6 +44,7 @@ PROVENANCE_EXAMPLES = """examples:
 SCORECARD_EXAMPLES = """examples:
   scorebo scorecard --results results
   scorebo scorecard --results results --scale paper --markdown
+  scorebo scorecard --results results --claim my_module:my_claim
 
 Each claim of the paper is tested on the runs of its own experiments: supported, contradicted, undecided (with the seeds
 still needed) or not run."""
@@ -52,6 +54,7 @@ REPORT_EXAMPLES = """examples:
   scorebo report --results results --scale small --healthy-only --out report.html
   scorebo report --results results --experiment mine --config-dir my_configs --out report.html
   scorebo report --results mine --results theirs --benchmark branin --acquisition nei,mine --out report.html
+  scorebo report --results results --figure my_module:my_figure --claim my_module:my_claim --out report.html
 
 One file that opens in any browser without a server or a network: the scorecard, every figure that the runs allow with
 the command behind each curve, the samplers' health, timings, failures and provenance. Of runs that the options choose
@@ -66,8 +69,8 @@ Add = Callable[[str, str, str], argparse.ArgumentParser]
 
 def add_commands(add: Add) -> None:
     """Add the commands to the parser."""
-    plot = add("plot", "Draw a figure of the paper from stored runs.", PLOT_EXAMPLES)
-    plot.add_argument("figure", metavar="ID", help="see `scorebo list figures`")
+    plot = add("plot", "Draw a figure from stored runs.", PLOT_EXAMPLES)
+    plot.add_argument("figure", metavar="ID", help="see `scorebo list figures`; one of your own: module:name")
     plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
     add_selection(plot, "those of the experiment that has the figure's name")
     plot.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
@@ -99,15 +102,21 @@ def add_commands(add: Add) -> None:
     report.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.html")
     add_selection(report, "those of each figure's and claim's own experiment; all, if there are none of these")
     report.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
+    _add_own(report, "figure")
+    _add_own(report, "claim")
     report.set_defaults(command=_report)
 
-    scorecard = add(
-        "scorecard", "Say of each of the paper's claims whether stored runs support it.", SCORECARD_EXAMPLES
-    )
+    scorecard = add("scorecard", "Test the paper's claims against stored runs.", SCORECARD_EXAMPLES)
     add_selection(scorecard, "those of each claim's own experiments")
+    _add_own(scorecard, "claim")
     scorecard.add_argument("--markdown", action="store_true", help="a table in Markdown")
     scorecard.add_argument("--json", action="store_true", help="every number, as JSON")
     scorecard.set_defaults(command=_scorecard)
+
+
+def _add_own(parser: argparse.ArgumentParser, what: str) -> None:
+    text = f"another {what}, of your own: module:name; may be given several times"
+    parser.add_argument(f"--{what}", action="append", default=[], metavar="ID", help=text)
 
 
 def add_selection(parser: argparse.ArgumentParser, default: str) -> None:
@@ -153,22 +162,15 @@ def evidence_of(query: Query) -> Evidence:
 
 
 def _plot(options: argparse.Namespace) -> None:
-    from scorebo.report import FIGURES, draw
-    from scorebo.report.figures import figure_input
+    from scorebo.report.figures import FIGURES, draw_runs
 
-    figure, query = FIGURES[check_choice("figure", options.figure, FIGURES)], query_of(options)
-    how = {"command": options.given, "narrow": options.one_column}
-    if figure.source == "fits":
-        if query.explicit or query.scale:
-            raise InputError(f"{options.figure} is drawn from small fits of its own: it takes no options about runs.")
-        draw(options.figure, None, options.out, **how)
-        print(f"{options.figure}: {options.out} (from small fits of its own)")
-        return
-    table, chosen, notes = figure_input(options.figure, evidence_of(query))
-    assert chosen is not None  # of a figure that is drawn from runs
-    selection = {**chosen.query.as_dict(), "source": figure.source}
-    draw(options.figure, table, options.out, selection=selection, notes=notes, **how)
-    print(f"{options.figure}: {options.out} ({chosen})")
+    figure, query = FIGURES[options.figure], query_of(options)
+    own_fits = figure.source == "fits"
+    if own_fits and (query.explicit or query.scale):
+        raise InputError(f"{figure.id} is drawn from small fits of its own: it takes no options about runs.")
+    evidence = None if own_fits else evidence_of(query)
+    words = draw_runs(figure, evidence, options.out, command=options.given, narrow=options.one_column)
+    print(f"{figure.id}: {options.out} ({words})")
 
 
 def _provenance(options: argparse.Namespace) -> None:
@@ -184,7 +186,7 @@ def _provenance(options: argparse.Namespace) -> None:
 
 
 def _health(options: argparse.Namespace) -> None:
-    from scorebo.report.health import format_health
+    from scorebo.report.statistics.health import format_health
 
     chosen = evidence_of(query_of(options)).selection()
     print(f"{format_health(chosen.table)}\n\n({chosen})")
@@ -209,18 +211,20 @@ def _report(options: argparse.Namespace) -> None:
 
     if options.out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"The report's file must end in .html, got '{options.out}'.")
-    figures, words = write_report(evidence_of(query_of(options)), options.out, invocation=options.given)
+    more = {"figures": options.figure, "claims": options.claim}
+    figures, words = write_report(evidence_of(query_of(options)), options.out, invocation=options.given, **more)
     drawn = sum(figure.data is not None for figure in figures)
     print(f"{options.out}: {drawn} of {len(figures)} figures, {options.out.stat().st_size / 1e6:.1f} MB ({words})")
 
 
 def _scorecard(options: argparse.Namespace) -> None:
-    from scorebo.report.claims import format_scorecard, scorecard
+    from scorebo.report.claims import CLAIMS, format_scorecard, scorecard
     from scorebo.report.claims.text import evidence_words
     from scorebo.report.statistics.text import as_plain
 
+    claims = [CLAIMS[name] for name in dict.fromkeys([*CLAIMS, *options.claim])]
     evidence = evidence_of(query_of(options))
-    findings = scorecard(evidence)
+    findings = scorecard(evidence, claims)
     if options.json:
         print(json.dumps(as_plain(findings), indent=2))
     else:

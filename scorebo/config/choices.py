@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from scorebo.config.installed import installed
 from scorebo.errors import InputError, check_choice
 
 GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment", "launcher")
@@ -18,16 +19,16 @@ def config_root() -> Path:
 
 def available(group: str, config_dir: Path | None = None) -> list[str]:
     """Names that `group=` accepts, the user's own from `config_dir` included."""
-    return sorted(_config_files(group, config_dir))
+    return sorted({*config_files(group, config_dir), *installed(group)})
 
 
 def config_file(group: str, name: str, config_dir: Path | None = None) -> Path:
     """The file behind a name of a group."""
-    files = _config_files(group, config_dir)
+    files = config_files(group, config_dir)
     return files[check_choice(group, name, files)]
 
 
-def _config_files(group: str, config_dir: Path | None) -> dict[str, Path]:
+def config_files(group: str, config_dir: Path | None) -> dict[str, Path]:
     """The file behind each name of a group; a name must not stand in both places, or one would be ignored."""
     check_choice("config group", group, GROUPS)
     files = {path.stem: path for path in (config_root() / group).glob("*.yaml")}

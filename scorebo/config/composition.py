@@ -11,7 +11,8 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
-from scorebo.config.choices import GROUPS, available, config_root
+from scorebo.config.choices import GROUPS, available, config_files, config_root
+from scorebo.config.installed import store_config
 from scorebo.config.overrides import key_of, of_experiment, override_experiment, parse
 from scorebo.config.scale import apply_scale
 from scorebo.config.schema import TOP_LEVEL, check_config
@@ -59,7 +60,7 @@ def without_hydra(config: DictConfig, choices: Mapping[str, str]) -> DictConfig:
     """The configuration itself without Hydra's own node, those nodes named that are to be, after the files chosen."""
     OmegaConf.set_struct(config, False)
     config.pop("hydra", None)
-    for group in NAMES:
+    for group in (*NAMES, "launcher"):
         if isinstance(config.get(group), DictConfig) and "name" not in config[group]:
             config[group].name = choices[group]
     return config
@@ -106,7 +107,9 @@ def _check_choices(overrides: Sequence[str], config_dir: Path | None) -> None:
     for override in overrides:
         group, _, choice = override.lstrip("+").partition("=")
         if group in GROUPS and choice and (group, choice) != ("experiment", "null"):
-            check_choice(group, choice.strip("'"), available(group, config_dir))
+            name = check_choice(group, choice.strip("'"), available(group, config_dir))
+            if name not in config_files(group, config_dir):
+                store_config(group, name)
 
 
 def _quote_choice(override: str) -> str:

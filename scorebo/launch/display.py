@@ -9,13 +9,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from scorebo.launch.base import Launcher
 from scorebo.launch.status import STATES, STOPPED, RunStatus, Survey, summary, survey
 
 _MOST = 20
 # Options of `scorebo retry`, and the states of the runs they choose.
 RETRIES = {"failed": ("failed", "lost"), "cancelled": ("cancelled",)}
-# Seconds between two looks: SLURM's controller has others to answer.
-PAUSES = {"local": 0.3, "slurm": 5.0}
 
 
 def duration(seconds: float) -> str:
@@ -73,7 +72,7 @@ def _reason(run: RunStatus) -> str:
     return " ".join((run.reason or "").split())
 
 
-def wait(results: Path, which: str, *, pause: float = PAUSES["local"]) -> Survey:
+def wait(results: Path, which: str, *, pause: float = Launcher.pause) -> Survey:
     """Show the progress of a sweep until no run of it is queued or running: a bar on a terminal, lines elsewhere.
 
     Args:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scorebo.launch.display import duration
-from scorebo.launch.estimate import Cost, costs, kind_of
+from scorebo.launch.estimate import costs, kind_of
 from scorebo.launch.folders import SWEEPS
-from scorebo.launch.settings import SlurmSettings, read_settings, usable_cores
-from scorebo.launch.submit import unfinished
+from scorebo.launch.submit import check_launcher, unfinished
 from scorebo.launch.sweep import folder_name
 from scorebo.store import RunStore
 from scorebo.store.markers import read_checkpoint
@@ -25,13 +24,47 @@ _SOURCES = {
 }
 
 
+@dataclass(frozen=True)
+class Workload:
+    """The unfinished runs of a sweep that could be submitted.
+
+    Attributes:
+        folder: of the sweep, its number apart.
+        runs: how many there are.
+        threads: of a run, at most.
+        workers: the setting of that name.
+        seconds: wall time of each run whose cost is known.
+        cpu_seconds: processor time of each of these.
+        memory_mb: the largest peak memory; None if unknown.
+    """
+
+    folder: Path
+    runs: int
+    threads: int
+    workers: int | None
+    seconds: list[float]
+    cpu_seconds: list[float]
+    memory_mb: float | None
+
+    def costs(self, core_seconds: float, wall: float | None = None, at_a_time: str = "") -> list[str]:
+        """Core-hours, wall time (None: unknown) with so much `at_a_time`, and memory, a line each."""
+        if not self.seconds:
+            return ["no estimate: no similar run is stored, and the pilot failed"]
+        longest = max(self.seconds)
+        whole = "unknown" if wall is None else f"{duration(max(wall, longest))} with {at_a_time} at a time"
+        return [
+            f"core-hours  {core_seconds / 3600:.3g}",
+            f"wall time   {whole}; the longest run takes {duration(longest)}",
+            f"memory      {f'{self.memory_mb:.0f} MB a run' if self.memory_mb else 'unknown'}",
+        ]
+
+
 def plan(configs: Sequence[Mapping[str, Any]], experiment: str | None = None) -> str:
-    """How many runs, how many are done, core-hours, memory and wall time of the others, and the batch script.
+    """How many runs, how many are done, what the others cost, and how the launcher would submit them.
 
     `experiment` is that of `Sweep.create`.
     """
-    threads = max(int(config["threads"]) for config in configs)
-    settings = read_settings(configs[0]["launcher"], threads)
+    launcher = check_launcher(configs)
     left = [configs[index] for index in unfinished(configs)]
     lines = [f"{len(configs)} runs, {len(configs) - len(left)} of them finished already"]
     if not left:
@@ -39,53 +72,21 @@ def plan(configs: Sequence[Mapping[str, Any]], experiment: str | None = None) ->
     results = Path(configs[0]["results"])
     known = costs(left, results)
     priced = [(config, known[kind_of(config)]) for config in left if kind_of(config) in known]
-    if priced:
-        lines += _estimate(priced, configs[0], settings, threads)
-    else:
-        lines.append("no estimate: no similar run is stored, and the pilot failed")
-    if isinstance(settings, SlurmSettings):
-        from scorebo.launch.slurm import batch_script
-
-        jobs = math.ceil(len(left) / settings.runs_per_job)
-        name = folder_name(experiment or (configs[0].get("experiment") or {}).get("name"))
-        script = batch_script(results.resolve() / SWEEPS / f"{name}-N", threads, settings, jobs)
-        lines += ["", f"batch script ({jobs} jobs; in arrays no larger than the cluster allows)", script]
-    return "\n".join(lines)
-
-
-def _estimate(
-    priced: Sequence[tuple[Mapping[str, Any], Cost]], first: Mapping[str, Any], settings: Any, threads: int
-) -> list[str]:
-    left = [(cost, *_left(config)) for config, cost in priced]
-    seconds = [cost.of(done, count) for cost, done, count in left]
-    if isinstance(settings, SlurmSettings):
-        size = settings.runs_per_job
-        packed = [sum(seconds[i : i + size]) for i in range(0, len(seconds), size)]
-        at_a_time = settings.array_parallelism
-        core_seconds = sum(seconds) * settings.cpus  # a cluster charges for the cores of a job, used or not
-        wall = max(max(packed), sum(packed) / at_a_time)
-    else:
-        packed, at_a_time = seconds, first.get("workers") or max(1, usable_cores() // threads)
-        core_seconds = sum(cost.cpu_of(done, count, threads) for cost, done, count in left)
-        wall = max(max(packed), sum(packed) / at_a_time, core_seconds / usable_cores())
-    memory = max((cost.memory_mb for _, cost in priced if cost.memory_mb), default=None)
-    what = "jobs" if isinstance(settings, SlurmSettings) else "workers"
-    lines = [
-        f"core-hours  {core_seconds / 3600:.3g}",
-        f"wall time   {duration(wall)} with {min(at_a_time, len(packed))} {what} at a time; the longest run takes "
-        f"{duration(max(seconds))}",
-        f"memory      {f'{memory:.0f} MB a run' if memory else 'unknown'}",
-    ]
     counts = Counter(cost.source for _, cost in priced)
     lines += [f"  {counts[source]} runs estimated from {text}" for source, text in _SOURCES.items() if counts[source]]
-    if isinstance(settings, SlurmSettings):
-        if memory and memory > 1024 * settings.memory_gb:
-            lines.append(f"  more than launcher.memory_gb={settings.memory_gb:g}")
-        if max(packed) > 60 * settings.minutes:
-            lines.append(
-                f"  a job takes longer than launcher.minutes={settings.minutes}: it will queue again and go on"
-            )
-    return lines
+    threads = max(int(config["threads"]) for config in configs)
+    todo = [(cost, *_left(config)) for config, cost in priced]
+    name = folder_name(experiment or (configs[0].get("experiment") or {}).get("name"))
+    work = Workload(
+        folder=results.resolve() / SWEEPS / f"{name}-N",
+        runs=len(left),
+        threads=threads,
+        workers=configs[0].get("workers"),
+        seconds=[cost.of(done, count) for cost, done, count in todo],
+        cpu_seconds=[cost.cpu_of(done, count, threads) for cost, done, count in todo],
+        memory_mb=max((cost.memory_mb for _, cost in priced if cost.memory_mb), default=None),
+    )
+    return "\n".join(lines + launcher.describe(work))
 
 
 def _left(config: Mapping[str, Any]) -> tuple[int, int]:

@@ -1,22 +1,21 @@
 """Where every run stands: finished, running, queued, failed, lost or cancelled.
 
-Finished is what the run's own marker says; running is whose lock is held; queued is what a living pool, or SLURM's
-queue, still has before it. Of the rest a worker, or SLURM, knows why it is not finished (failed, or cancelled by
-someone), or nobody (lost). No clock of another machine is asked.
+Finished is what the run's own marker says; running is whose lock is held; queued is what the launcher of a sweep still
+has before it. Of the rest a worker, or the launcher, knows why it is not finished (failed, or cancelled by someone), or
+nobody (lost). No clock of another machine is asked.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import run_notes
-from scorebo.launch.cluster import Cluster, job_log
+from scorebo.launch.base import STOPPED, Poll, SubmittedRun, poll
 from scorebo.launch.finished_runs import Verified
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.launch.timings import file_time, last_bytes, seconds_per_iteration, seconds_since_record
@@ -25,9 +24,7 @@ from scorebo.store.checksummed import unseal
 from scorebo.store.lock import is_locked
 from scorebo.store.stored_config import read_config
 
-STATES = ("finished", "running", "queued", "failed", "lost", "cancelled")
-# Nobody goes on with these by itself.
-STOPPED = ("failed", "lost", "cancelled")
+STATES = ("finished", "running", "queued", *STOPPED)
 LOG_LINES = 5
 _NO_RECORDS = "its records.jsonl is missing; the same command starts it from the beginning"
 _DAMAGED = "its finished.json does not fit its records: one of the two was changed after it had finished"
@@ -52,17 +49,14 @@ class RunStatus:
     sweep: str | None = None
     index: int | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
 
 @dataclass
 class Survey:
-    """Every run asked about, and what could not be found out."""
+    """Every run asked about, what could not be found out, and the least seconds until the next survey."""
 
     runs: list[RunStatus]
     notes: list[str]
+    pause: float = 0.0
 
     def of(self, *states: str) -> list[RunStatus]:
         """The runs in one of `states`."""
@@ -81,12 +75,12 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
     if not results.is_dir():
         raise InputError(f"There is no results folder '{results}'. Name one with --results DIR.")
     everything = sweeps_in(results)
-    known: dict[str, list[tuple[Sweep, int]]] = {}
+    known: dict[str, list[SubmittedRun]] = {}
     asked: dict[str, SweepRun] = {}
     chosen = {sweep.name for sweep in (everything if which is None else sweeps_in(results, which))}
     for sweep in everything:
         for index, run in enumerate(sweep.runs):
-            known.setdefault(run.folder, []).append((sweep, index))
+            known.setdefault(run.folder, []).append(SubmittedRun(sweep, index))
             if sweep.name in chosen:
                 asked[run.folder] = run
     if which is None:
@@ -95,19 +89,22 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
             asked.setdefault(relative, _without_sweep(relative))
     verified = Verified(results)
     finished, problems = verified.finished(asked)
-    cluster = Cluster(sweep for sweep in everything if sweep.about["launcher"]["name"] == "slurm")
     now = file_time(results)
-    runs = []
+    runs, idle = [], []
     for folder, run in asked.items():
         status = RunStatus(run.run_id, run.label, folder, "finished", run.records, run.records or None)
-        where = known.get(folder, [])
-        if where:
-            status.sweep, status.index = where[-1][0].name, where[-1][1]
-        if folder not in finished:
-            _unfinished(status, results / folder, where, problems.get(folder), cluster, now)
-            if tails and status.state == "failed" and status.log:
-                status.log_tail = last_lines(Path(status.log))
         runs.append(status)
+        if where := known.get(folder):
+            status.sweep, status.index = where[-1].sweep.name, where[-1].index
+        if folder not in finished and not _is_at_work(status, results / folder, problems.get(folder), now):
+            idle.append(status)
+    polled = poll(run for status in idle for run in known.get(status.folder, ()))
+    for status in idle:
+        where = known.get(status.folder, [])
+        status.state, status.reason, status.log = _why_idle(status, results / status.folder, where, polled)
+    for status in runs if tails else ():
+        if status.state == "failed" and status.log:
+            status.log_tail = last_lines(Path(status.log))
     # A run may have finished, and its pool or job ended, since its marker was looked for.
     doubtful = {status.folder: status for status in runs if status.state in STOPPED}
     for folder in verified.finished(doubtful)[0]:
@@ -115,7 +112,7 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
         status.state, status.iteration = "finished", status.records or 0
         status.reason = status.log = status.log_tail = None
     verified.save()
-    return Survey(runs, cluster.notes)
+    return Survey(runs, polled.notes, polled.pause)
 
 
 def last_lines(log: Path, count: int = LOG_LINES) -> str:
@@ -124,15 +121,8 @@ def last_lines(log: Path, count: int = LOG_LINES) -> str:
     return "\n".join(line for line in lines[-count:])
 
 
-def _unfinished(
-    status: RunStatus,
-    folder: Path,
-    where: Sequence[tuple[Sweep, int]],
-    problem: str | None,
-    cluster: Cluster,
-    now: float | None,
-) -> None:
-    """Fill in the state of a run that is not finished, and how far it is."""
+def _is_at_work(status: RunStatus, folder: Path, problem: str | None, now: float | None) -> bool:
+    """Fill in how far an unfinished run is; whether some process has it, or it cannot be read, which decides."""
     status.iteration = 0
     with contextlib.suppress(OSError, ValueError):
         os.stat(folder / "records.jsonl")  # without its records a run starts from the beginning
@@ -145,65 +135,47 @@ def _unfinished(
         _pace(status, folder, now)
     elif problem is not None:
         status.state, status.reason = "failed", problem
-    else:
-        status.state, status.reason, status.log = _metrics(status, folder, where, cluster)
+    return status.state != "finished"
 
 
-def _metrics(
-    status: RunStatus, folder: Path, where: Sequence[tuple[Sweep, int]], cluster: Cluster
+def _why_idle(
+    status: RunStatus, folder: Path, where: Sequence[SubmittedRun], polled: Poll
 ) -> tuple[str, str | None, str | None]:
     """State, reason and log of a run that nobody is at, from the last sweep that knows anything about it."""
-    for sweep, index in where:
-        if _is_pending(sweep, index, cluster):
-            return "queued", None, None
+    if any(run not in polled.ended for run in where):
+        return "queued", None, None
     if os.path.exists(f"{folder}/checkpoint.json") and not os.path.exists(f"{folder}/records.jsonl"):
         return "lost", _NO_RECORDS, None
     damaged = os.path.exists(f"{folder}/finished.json")
-    for sweep, index in reversed(where):
-        run = sweep.runs[index]
-        told = run_notes.read_note(sweep, run)
-        if told.get("state") == run_notes.BUSY:
+    for run in reversed(where):
+        noted, ended = run.note.get("state"), polled.ended[run]
+        if noted == run_notes.BUSY:
             continue  # it was in the hands of another sweep
-        path = _log(sweep, index, cluster)
-        if told.get("state") == run_notes.FAILED:
-            return "failed", told.get("reason"), path
+        logs = [path for path in (run.sweep.log(run.run), ended.log) if path is not None]
+        path = next((str(log) for log in logs if os.path.exists(log) and os.path.getsize(log)), None)
+        if noted == run_notes.FAILED:
+            return "failed", run.note.get("reason"), path
         if damaged:  # whatever became of its job or pool, which the run had no need of any more
             return "lost", _DAMAGED, path
-        if sweep.cancelled:
-            return "cancelled", f"{sweep.name} was cancelled", path
-        if sweep.about["launcher"]["name"] == "slurm":
-            state, reason = cluster.why_ended(sweep, index)
-            return state, reason, path
-        return "lost", "the sweep's process ended without it", path
+        return ended.state, ended.reason, path
     if damaged:
         return "lost", f"{_DAMAGED}; the same command mends it", None
     stopped = f"stopped at iteration {status.iteration}; the same command goes on from there"
     return "lost", stopped if status.iteration else "never started", None
 
 
-def _log(sweep: Sweep, index: int, cluster: Cluster) -> str | None:
-    """What there is to read about a run: what it printed, or else its job."""
-    job = cluster.job(sweep, index)
-    logs = [str(sweep.log(sweep.runs[index])), *([str(job_log(sweep, job))] if job else [])]
-    return next((log for log in logs if os.path.exists(log) and os.path.getsize(log)), None)
+def runs_held(sweeps: Iterable[Sweep], folders: Collection[str]) -> dict[str, set[str]]:
+    """Of each sweep, by name, the unfinished runs of `folders` that it may have in its hands.
 
-
-def _is_pending(sweep: Sweep, index: int, cluster: Cluster) -> bool:
-    if sweep.cancelled:
-        return False
-    on_slurm = sweep.about["launcher"]["name"] == "slurm"
-    if not on_slurm and not sweep.alive:
-        return False
-    told = run_notes.read_note(sweep, sweep.runs[index]).get("state")
-    if on_slurm:
-        return cluster.has(sweep, index, failed=told == run_notes.FAILED)
-    return told not in (run_notes.FAILED, run_notes.FINISHED)
-
-
-def holds(sweep: Sweep, index: int, cluster: Cluster) -> bool:
-    """Whether a sweep may have an unfinished run in its hands: before it, or at it, also if its pool has died since."""
-    told = run_notes.read_note(sweep, sweep.runs[index]).get("state")
-    return told == run_notes.STARTED or _is_pending(sweep, index, cluster)
+    They are before it, or it is at them, also if its pool has died since.
+    """
+    runs = [SubmittedRun(s, index) for s in sweeps for index, run in enumerate(s.runs) if run.folder in folders]
+    ended = poll(runs).ended
+    held: dict[str, set[str]] = {}
+    for run in runs:
+        if run not in ended or run.note.get("state") == run_notes.STARTED:
+            held.setdefault(run.sweep.name, set()).add(run.run.folder)
+    return held
 
 
 def _pace(status: RunStatus, folder: Path, now: float | None) -> None:

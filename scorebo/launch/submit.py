@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import time
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
-from scorebo.launch import local
-from scorebo.launch.cluster import read_jobs
+from scorebo.launch.base import Launcher, load_launcher
 from scorebo.launch.finished_runs import Verified
 from scorebo.launch.folders import SWEEPS
-from scorebo.launch.settings import SlurmSettings, check_workers, read_settings
 from scorebo.launch.status import RunStatus
 from scorebo.launch.sweep import Sweep
 from scorebo.store import RunStore
-
-_CANCEL_SECONDS = 30.0
 
 
 def unfinished(configs: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -31,51 +26,30 @@ def unfinished(configs: Sequence[Mapping[str, Any]]) -> list[int]:
     return [index for index, folder in enumerate(folders) if folder not in finished]
 
 
-def check_launcher(configs: Sequence[Mapping[str, Any]]) -> Any:
-    """The settings of the launcher; what it needs is there."""
+def check_launcher(configs: Sequence[Mapping[str, Any]]) -> Launcher:
+    """The launcher of a sweep, its settings checked."""
     if not configs:
         raise InputError("There is nothing in this sweep.")
-    threads = max(int(config["threads"]) for config in configs)
-    settings = read_settings(configs[0]["launcher"], threads)
-    if isinstance(settings, SlurmSettings):
-        from scorebo.launch.slurm import check_cluster
-
-        check_cluster(settings)
-    return settings
+    launcher = load_launcher(configs[0]["launcher"], os.getcwd())
+    launcher.check(max(int(config["threads"]) for config in configs), configs[0].get("workers"))
+    return launcher
 
 
 def submit(configs: Sequence[Mapping[str, Any]], command: Sequence[str], experiment: str | None = None) -> Sweep:
     """Freeze the configurations, hand what is unfinished to the launcher, and return at once; see `Sweep.create`."""
-    settings = check_launcher(configs)
+    launcher = check_launcher(configs)
+    launcher.check_machine()
     left = unfinished(configs)
     sweep = Sweep.create(configs, command, experiment)
-    if left and isinstance(settings, SlurmSettings):
-        from scorebo.launch import slurm
-
-        try:
-            slurm.submit(sweep, left, settings)
-        except InputError:
-            if not read_jobs(sweep):
-                shutil.rmtree(sweep.folder)  # nothing of it exists
-            raise
-    elif left:
-        local.start(sweep)
+    if left:
+        launcher.submit(sweep, left)
     return sweep
 
 
 def cancel(sweep: Sweep) -> None:
     """Stop a sweep; what its runs have recorded stays."""
     sweep.cancel()
-    if sweep.about["launcher"]["name"] == "slurm":
-        from scorebo.launch import slurm
-
-        slurm.cancel(sweep)
-        return
-    deadline = time.monotonic() + _CANCEL_SECONDS
-    while sweep.alive:
-        if time.monotonic() > deadline:
-            raise InputError(f"The process of {sweep.name} on {sweep.about['host']} did not stop; it was told to.")
-        time.sleep(0.05)
+    sweep.launcher.cancel(sweep)
 
 
 def retry(
@@ -101,8 +75,7 @@ def retry(
             config.update({key: value for key, value in overrides.items() if key != "launcher"})
             config["launcher"] = {**config["launcher"], **overrides.get("launcher", {})}
         # All are checked before the first is submitted: a mistake in one of them leaves nothing half done.
-        check_launcher(configs)
-        check_workers(overrides.get("workers"), configs[0]["launcher"])
+        check_launcher(configs).check_machine()
         unfinished(configs)
         again.append((configs, old.about["experiment"]))
     return [submit(configs, command, experiment) for configs, experiment in again]

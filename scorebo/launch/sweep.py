@@ -21,12 +21,12 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
 from scorebo.files import storage_errors
@@ -34,6 +34,9 @@ from scorebo.launch.folders import new_folder, read_json, sweep_folders
 from scorebo.store import RunStore, write_atomically
 from scorebo.store.lock import is_locked
 from scorebo.store.resume import RUN_DIGITS
+
+if TYPE_CHECKING:
+    from scorebo.launch.base import Launcher
 
 FORMAT = 1
 # File systems take 255 bytes, and a number follows.
@@ -137,6 +140,17 @@ class Sweep:
             )
         return about
 
+    @cached_property
+    def launcher(self) -> Launcher:
+        """What executes its runs."""
+        from scorebo.launch.base import load_launcher
+
+        return load_launcher(self.about["launcher"], self.about["cwd"])
+
+    def command(self, indices: Iterable[int]) -> list[str]:
+        """The command that executes runs of the sweep one after the other, on any machine that has its folder."""
+        return [self.about["python"], "-m", "scorebo.launch.worker", str(self.folder), *map(str, indices)]
+
     @property
     def experiments(self) -> list[str]:
         """The experiments that were swept; none if the runs were given one by one."""
@@ -145,6 +159,7 @@ class Sweep:
     @cached_property
     def runs(self) -> list[SweepRun]:
         """Every run, in the order of submission."""
+        _ = self.about  # refuses another format
         return [SweepRun(**run) for run in read_json(self.folder / "runs.json")]
 
     def config(self, index: int) -> dict[str, Any]:

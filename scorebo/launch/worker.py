@@ -1,4 +1,4 @@
-"""Doing a run of a sweep: the same in a pool on this machine and in a job of a cluster."""
+"""Executing a run of a sweep: the same with every launcher."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from scorebo.launch import run_notes
 from scorebo.launch.failure import print_failure
 from scorebo.launch.sweep import Sweep
 from scorebo.store.lock import RunBusyError
+from scorebo.threads import limit_threads
 
 
 class CancelledError(Exception):
@@ -102,3 +103,15 @@ def peak_memory_mb() -> float:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> int:
+    """Execute the runs with these indices, of the sweep in this folder; 1 if one of them failed."""
+    sweep = Sweep(Path(sys.argv[1]))
+    sys.path.insert(0, sweep.about["cwd"])
+    limit_threads(sweep.about["threads"])
+    return int(run_notes.FAILED in [work(sweep, int(index)) for index in sys.argv[2:] if not sweep.cancelled])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,12 @@
-"""Figures and tables drawn from the collected results alone: nothing here runs a model."""
+"""Figures, tables and claims from the collected results alone: nothing here runs a model.
 
-from scorebo.report.figures import FIGURES, draw
-from scorebo.report.summary import OPTIMIZATION_METRICS, final_values, format_summary
+`Figure` and `Claim` are what a package of yours adds; `Evidence` holds the runs that they are drawn from or tested on.
+"""
 
-__all__ = ["FIGURES", "OPTIMIZATION_METRICS", "draw", "final_values", "format_summary"]
+from scorebo.report.claims import CLAIMS, Claim, Part
+from scorebo.report.evidence import Evidence
+from scorebo.report.figures import FIGURES, Figure, FigureData, Line, Panel, draw
+from scorebo.report.statistics.summary import OPTIMIZATION_METRICS, final_values, format_summary
+
+__all__ = ["CLAIMS", "FIGURES", "OPTIMIZATION_METRICS", "Claim", "Evidence", "Figure", "FigureData", "Line", "Panel"]
+__all__ += ["Part", "draw", "final_values", "format_summary"]

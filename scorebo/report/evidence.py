@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scorebo.config import available
 from scorebo.config.scale import SCALES, at_scale
 from scorebo.errors import InputError
 from scorebo.report.query import Query
@@ -31,7 +32,7 @@ class Evidence:
 
     def __init__(self, query: Query | Path | str, table: pd.DataFrame | None = None) -> None:
         from scorebo.config.compose_many import Composer
-        from scorebo.report.health import unhealthy_runs
+        from scorebo.report.statistics.health import unhealthy_runs
         from scorebo.store import collect
 
         self.query = query if isinstance(query, Query) else Query(query)
@@ -102,7 +103,7 @@ class Evidence:
 
     def health_notes(self, chosen: Selection) -> list[str]:
         """What a reader must know of the samplers of these runs, and of those left out for theirs."""
-        from scorebo.report.health import health_note
+        from scorebo.report.statistics.health import health_note
 
         rows = self._ill
         if chosen.experiment is not None:
@@ -112,6 +113,8 @@ class Evidence:
     def runs(self, experiment: str) -> pd.DataFrame:
         """The records of those of the experiment's runs that have ended: what claims are about is their outcome."""
         self.asked.add(experiment)
+        if experiment not in available("experiment", self.query.config_dir):
+            raise MissingRunsError(f"there is no experiment={experiment} here or in --config-dir")
         try:
             table = self.of(experiment).table
         except NoRunsError as error:

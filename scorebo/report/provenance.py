@@ -69,6 +69,16 @@ def digests(table: pd.DataFrame) -> dict[str, str]:
     return result
 
 
+def commit_words(git: Mapping[str, Any] | None, digits: int | None = None) -> str:
+    """A commit, in words or by its first digits."""
+    return f"{git['commit'][:digits]}{' (with changes)' if git.get('dirty') else ''}" if git else "unknown"
+
+
+def package_words(packages: Mapping[str, str | None]) -> str:
+    """The packages that are there, with their versions."""
+    return ", ".join(f"{name} {version}" for name, version in packages.items() if version)
+
+
 def metadata(provenance: Mapping[str, Any] | None, suffix: str) -> dict[str, str]:
     """The field of the file's metadata that holds it."""
     return {} if provenance is None else {FIELDS[suffix]: json.dumps(provenance, separators=(",", ":"))}

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
-from scorebo.report.provenance import DIGITS, digests
+from scorebo.report.provenance import DIGITS, commit_words, digests, package_words
 from scorebo.report.query import Query
 from scorebo.store.collect import Sources
 
@@ -73,15 +73,12 @@ def _belonging(table: pd.DataFrame, query: Query, experiments: Mapping[str, str]
 
 def in_words(origin: Mapping[str, Any], state: State) -> str:
     """For a terminal."""
-    git = origin["git"]
-    commit = "unknown" if git is None else git["commit"] + (" (with changes)" if git["dirty"] else "")
-    packages = ", ".join(f"{name} {version}" for name, version in origin["packages"].items() if version)
     selection = ", ".join(_choice(key, value) for key, value in origin["selection"].items() if value)
     lines = [
         ("figure", origin["figure"]),
         ("command", shlex.join(origin["command"])),
-        ("commit", commit),
-        ("versions", packages),
+        ("commit", commit_words(origin["git"])),
+        ("versions", package_words(origin["packages"])),
         ("runs", _runs(origin["runs"])),
         ("selection", selection or "–"),
         ("data", _verdict(origin, state)),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-import scorebo.report
+import scorebo.report.claims
 from scorebo import fit_gp
 from scorebo.config import compose, instantiate
 from scorebo.report.claims.reference import REFERENCE_FILE
@@ -31,7 +31,7 @@ POINTS = 300
 def main() -> None:
     """Fit, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path(scorebo.report.__file__).parent / REFERENCE_FILE)
+    parser.add_argument("--out", type=Path, default=Path(scorebo.report.claims.__file__).parent / REFERENCE_FILE)
     options = parser.parse_args()
     table = {f"{task} {model}": reference(task, model) for task, model in TASKS}
     options.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

@@ -169,11 +169,10 @@ class Cluster:
     def lose_node(self) -> None:
         """Kill slurmd and every process of a job, as when a machine loses its power."""
         steps = [pid for pid in _processes("slurmstepd") if str(self.conf).encode() in _environment(pid)]
-        family = {child for step in steps for child in _descendants(step)} | set(steps)
+        # Stopped first: a slurmstepd that outlives its job by a moment reports it as killed, and nobody requeues it.
+        _signal(steps, signal.SIGSTOP)
         self.stop_daemon("slurmd", signal.SIGKILL)
-        for pid in family:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        _signal([*steps, *(child for step in steps for child in _descendants(step))], signal.SIGKILL)
 
     def saved(self) -> bool:
         """Whether the controller has saved its state since a job in its queue was submitted or started."""
@@ -306,6 +305,12 @@ def _processes(name: str) -> list[int]:
             if (path / "comm").read_text().strip() == name:
                 found.append(int(path.name))
     return found
+
+
+def _signal(processes: list[int], number: int) -> None:
+    for pid in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _environment(pid: int) -> bytes:

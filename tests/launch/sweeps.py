@@ -22,7 +22,8 @@ def sweep_of(
     results: Path, seeds: range, *more: str, task: str | None = None, workers: int = 2, **options: Any
 ) -> list[dict[str, Any]]:
     """Configurations of one run a seed; `task` of `tests.bad_tasks` with its `options` in place of Gramacy (1D)."""
-    base = copy.deepcopy(_composed(more)) | {"results": str(results), "workers": workers}
+    base = copy.deepcopy(_composed(more)) | {"results": str(results)}
+    base["workers"] = workers if base["launcher"]["name"] == "local" else None
     configs = []
     for seed in seeds:
         config = {**base, "seed": seed, "benchmark": dict(base["benchmark"])}

@@ -87,7 +87,7 @@ def test_stored_runs_are_estimated_by_their_processor_seconds(tmp_path):
 
 
 def test_more_workers_than_cores_are_not_faster(tmp_path, monkeypatch):
-    monkeypatch.setattr("scorebo.launch.plan.usable_cores", lambda: 2)
+    monkeypatch.setattr("scorebo.launch.local.launcher.usable_cores", lambda: 2)
     monkeypatch.setattr(estimate.Stored, "cost", lambda *_: Cost([10.0] * 5, None, "stored", [10.0] * 5))
     text = plan(sweep_of(tmp_path, range(1, 9), workers=8))
     assert "wall time   3.3 min with 8 workers at a time; the longest run takes 50 s" in text

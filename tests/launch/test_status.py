@@ -2,23 +2,27 @@ import errno
 import io
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
 from scorebo.cli import main
 from scorebo.errors import InputError
-from scorebo.launch import finished_runs, run_notes
+from scorebo.launch import Ended, Local, Poll, finished_runs, run_notes
 from scorebo.launch.status import summary, survey
 from scorebo.launch.sweep import Sweep
 from scorebo.store import RunStore
 from scorebo.store.checksummed import seal
 from tests.store.store_samples import make_config, make_run
 
+LOCAL = {"name": "local", "_target_": "scorebo.launch.Local", "minutes": None}
+
 
 def config(seed, results, **changes):
     nodes = make_config(seed, **changes)
     nodes["benchmark"]["total"] = 5
-    return {**nodes, "results": str(results), "launcher": {"name": "local", "minutes": None}, "workers": 1}
+    return {**nodes, "results": str(results), "launcher": LOCAL, "workers": 1}
 
 
 def states(results, which=None):
@@ -214,6 +218,23 @@ def test_command(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["counts"] == summary(survey(tmp_path).runs)
     assert [run["state"] for run in told["runs"]] == ["finished", "failed"]
+
+
+def test_launchers_are_asked_without_loading_numerical_libraries(tmp_path):
+    for target in ("Local", "Slurm"):
+        Sweep.create([{**config(1, tmp_path), "launcher": {"name": "x", "_target_": f"scorebo.launch.{target}"}}], [])
+    code = "import sys; from scorebo.cli import main; main(sys.argv[1:]); print(*sys.modules)"
+    command = [sys.executable, "-c", code, "status", "--results", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "it was never submitted" in done.stdout
+    assert not {"torch", "numpy", "hydra", "submitit"} & set(done.stdout.split())
+
+
+def test_a_launcher_that_ends_a_run_in_a_state_that_does_not_exist(tmp_path, monkeypatch):
+    Sweep.create([config(1, tmp_path)], [])
+    monkeypatch.setattr(Local, "poll", lambda runs: Poll(dict.fromkeys(runs, Ended("broken", "?"))))
+    with pytest.raises(InputError, match=r"Unknown state of an ended run in Local\.poll 'broken'.*Allowed: cancelled"):
+        survey(tmp_path)
 
 
 def test_cancelled_runs_are_neither_failed_nor_shown_as_such(tmp_path, capsys):

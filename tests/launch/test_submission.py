@@ -9,8 +9,8 @@ from sweeps import sweep_of
 
 from scorebo.cli import main
 from scorebo.errors import InputError
-from scorebo.launch import run_notes, slurm
-from scorebo.launch.settings import LocalSettings, SlurmSettings, read_settings
+from scorebo.launch import Local, Slurm, run_notes
+from scorebo.launch.base import load_launcher
 from scorebo.launch.submit import submit, unfinished
 from scorebo.launch.sweep import Sweep, sweeps_in
 from scorebo.store import RunStore
@@ -52,7 +52,7 @@ def test_two_submissions_get_two_names(tmp_path):
 
 def test_a_sweep_is_named_after_all_its_experiments(tmp_path, monkeypatch, capsys):
     """`al_rmse` has the runs of `al_mll`, so that no configuration names it; a retry goes by the same names."""
-    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: None)
+    monkeypatch.setattr(Local, "submit", lambda *_: None)
     overrides = ["experiment=al_mll,al_rmse", "scale=smoke", "benchmark=gramacy1", "seed=1", f"results={tmp_path}"]
     assert main(["sweep", *overrides]) == 0
     for which in ("al_mll", "al_rmse", "al_mll+al_rmse-1"):
@@ -120,7 +120,7 @@ def test_results_in_another_format_are_refused(tmp_path, capsys):
     marker = json.loads((folder / "finished.json").read_text())
     del marker["checksum"]
     (folder / "finished.json").write_bytes(seal({**marker, "format": 0}))
-    with pytest.raises(InputError, match="format 0; this version of scorebo reads and writes format 1"):
+    with pytest.raises(InputError, match="format 0; this version of scorebo reads and writes format 2"):
         submit(configs, [])
     assert not (tmp_path / ".sweeps").exists()
 
@@ -133,7 +133,7 @@ def test_also_of_runs_that_are_not_finished(tmp_path, capsys):
         submit([config], [])
     assert not (tmp_path / ".sweeps").exists()
     assert main(["status", "--results", str(tmp_path)]) == 0
-    assert "has format 0; this version of scorebo reads and writes format 1" in capsys.readouterr().out
+    assert "has format 0; this version of scorebo reads and writes format 2" in capsys.readouterr().out
 
 
 def test_one_launcher_and_one_results_folder_a_sweep(tmp_path):
@@ -145,9 +145,9 @@ def test_one_launcher_and_one_results_folder_a_sweep(tmp_path):
 
 
 def test_settings_have_the_defaults_of_their_configs(tmp_path):
-    for name, kind in (("local", LocalSettings), ("slurm", SlurmSettings)):
+    for name, kind in (("local", Local), ("slurm", Slurm)):
         config = sweep_of(tmp_path, range(1, 2), f"launcher={name}")[0]
-        assert read_settings(config["launcher"], 1) == kind()
+        assert load_launcher(config["launcher"], str(tmp_path)) == kind()
     paper = sweep_of(tmp_path, range(1, 2), "launcher=slurm_paper")[0]
     structured = sweep_of(tmp_path, range(1, 2), "launcher=slurm_paper_structured")[0]
     assert (paper["launcher"]["cpus"], paper["threads"]) == (4, 4)
@@ -156,8 +156,8 @@ def test_settings_have_the_defaults_of_their_configs(tmp_path):
 
 
 def test_batch_script_has_what_was_asked_for(tmp_path):
-    settings = SlurmSettings(partition="cpu", account="me", minutes=90, memory_gb=1.5, cpus=4, setup=["module load x"])
-    script = slurm.batch_script(tmp_path / "sweep-1", 4, settings, 30)
+    settings = Slurm(partition="cpu", account="me", minutes=90, memory_gb=1.5, cpus=4, setup=["module load x"])
+    script = settings.batch_script(tmp_path / "sweep-1", 4, 30)
     for line in (
         *("--partition=cpu", "--account=me", "--time=90", "--mem=1536M", "--cpus-per-task=4", "--array=0-29%30"),
         *("--requeue", "--signal=USR2@120", "--job-name=sweep-1"),
@@ -169,7 +169,7 @@ def test_batch_script_has_what_was_asked_for(tmp_path):
 def test_a_submitit_that_writes_scripts_another_way_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("submitit.slurm.slurm._make_sbatch_string", lambda command, folder: "")
     with pytest.raises(InputError, match=r"lacks .*_make_sbatch_string.*Install submitit>=1\.5\.2"):
-        slurm.batch_script(tmp_path / "sweep-1", 4, SlurmSettings(), 30)
+        Slurm().batch_script(tmp_path / "sweep-1", 4, 30)
 
 
 def test_help_of_the_commands(capsys):
@@ -183,7 +183,7 @@ def test_help_of_the_commands(capsys):
 def test_retry_takes_the_runs_it_is_told_to(tmp_path, monkeypatch, capsys):
     """A run that was cancelled is not submitted with those that failed."""
     started = []
-    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: started.append([run.seed for run in sweep.runs]))
+    monkeypatch.setattr(Local, "submit", lambda self, sweep, _: started.append([run.seed for run in sweep.runs]))
     sweep = Sweep.create(sweep_of(tmp_path, range(1, 4)), [])
     run_notes.note(sweep, sweep.runs[0], run_notes.FAILED, reason="the machine is on fire")
     run_notes.note(sweep, sweep.runs[1], run_notes.CANCELLED, reason="sweep-1 was cancelled")
@@ -218,8 +218,8 @@ def test_retry_changes_only_the_launcher(tmp_path, capsys):
 
 def test_retry_submits_nothing_if_a_part_of_it_cannot_be(tmp_path, monkeypatch, capsys):
     """The first of two sweeps takes the option that the second refuses."""
-    monkeypatch.setattr("scorebo.launch.slurm.check_cluster", lambda settings: None)
-    monkeypatch.setattr("scorebo.launch.slurm.submit", lambda *_: pytest.fail("submitted"))
+    monkeypatch.setattr(Slurm, "check_machine", lambda self: None)
+    monkeypatch.setattr(Slurm, "submit", lambda *_: pytest.fail("submitted"))
     Sweep.create(sweep_of(tmp_path, range(1, 2), "launcher=slurm"), [])
     Sweep.create(sweep_of(tmp_path, range(2, 3)), [])
     assert main(["retry", "--failed", "--results", str(tmp_path), "launcher.memory_gb=8"]) == 2
@@ -228,8 +228,8 @@ def test_retry_submits_nothing_if_a_part_of_it_cannot_be(tmp_path, monkeypatch, 
 
 
 def test_retry_refuses_workers_for_a_cluster(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("scorebo.launch.slurm.check_cluster", lambda settings: None)
-    monkeypatch.setattr("scorebo.launch.slurm.submit", lambda *_: pytest.fail("submitted"))
+    monkeypatch.setattr(Slurm, "check_machine", lambda self: None)
+    monkeypatch.setattr(Slurm, "submit", lambda *_: pytest.fail("submitted"))
     Sweep.create(sweep_of(tmp_path, range(1, 2), "launcher=slurm"), [])
     assert main(["retry", "--failed", "--results", str(tmp_path), "workers=2"]) == 2
     assert "workers=2 has no effect with launcher=slurm: launcher.array_parallelism=2" in capsys.readouterr().err
@@ -239,8 +239,8 @@ def test_a_disk_that_is_full_at_submission_is_said_and_leaves_nothing_behind(tmp
     (tmp_path / "srun").write_text("#!/bin/sh\n")
     (tmp_path / "srun").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr("scorebo.launch.slurm.check_cluster", lambda settings: None)
-    monkeypatch.setattr("scorebo.launch.cluster.largest_array", lambda: 8)
+    monkeypatch.setattr(Slurm, "check_machine", lambda self: None)
+    monkeypatch.setattr("scorebo.launch.slurm.cluster.largest_array", lambda: 8)
 
     def full(self, path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
@@ -252,7 +252,7 @@ def test_a_disk_that_is_full_at_submission_is_said_and_leaves_nothing_behind(tmp
 
 
 def test_waiting_ends_with_1_if_runs_were_cancelled(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: sweep.cancel())
+    monkeypatch.setattr(Local, "submit", lambda self, sweep, _: sweep.cancel())
     assert main(["sweep", *RUN, f"results={tmp_path}", "--wait"]) == 1
     captured = capsys.readouterr()
     assert "failed 0  lost 0  cancelled 2  of 2 runs" in captured.out
@@ -261,7 +261,7 @@ def test_waiting_ends_with_1_if_runs_were_cancelled(tmp_path, monkeypatch, capsy
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_waiting_ends_with_1_if_a_run_failed(tmp_path, monkeypatch, capsys, fails):
-    def stub(sweep):
+    def stub(self, sweep, indices):
         configs = [sweep.config(index) for index in range(2)]
         make_run(tmp_path, configs[0], configs[0]["benchmark"]["total"] + 1, finished=True)
         if fails:
@@ -269,7 +269,7 @@ def test_waiting_ends_with_1_if_a_run_failed(tmp_path, monkeypatch, capsys, fail
         else:
             make_run(tmp_path, configs[1], configs[0]["benchmark"]["total"] + 1, finished=True)
 
-    monkeypatch.setattr("scorebo.launch.local.start", stub)
+    monkeypatch.setattr(Local, "submit", stub)
     assert main(["sweep", *RUN, f"results={tmp_path}", "--wait"]) == int(fails)
     captured = capsys.readouterr()
     assert "2 runs, 0 of them finished already" in captured.out
@@ -284,7 +284,7 @@ def test_an_interrupt_ends_the_waiting_and_not_the_runs(tmp_path, monkeypatch, c
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("scorebo.launch.local.start", lambda sweep: None)
+    monkeypatch.setattr(Local, "submit", lambda *_: None)
     monkeypatch.setattr("scorebo.launch.display.wait", interrupted)
     assert main(["sweep", *RUN, f"results={tmp_path}", "--wait"]) == 130
     told = capsys.readouterr().err

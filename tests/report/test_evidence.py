@@ -5,7 +5,7 @@ import pytest
 from scorebo.cli import main
 from scorebo.config.sweep import sweep_configs
 from scorebo.report.evidence import Evidence, MissingRunsError
-from scorebo.report.figures import figure_input
+from scorebo.report.figures import FIGURES, figure_input
 from scripts.validation.synthetic_results import make_results
 
 SWEEP = ["experiment=ishigami_hyperparameters", "scale=smoke", "acquisition=bald"]
@@ -25,7 +25,7 @@ def test_claims_are_about_runs_that_have_ended_and_figures_about_all(results):
     assert (evidence.selection(name).found, evidence.selection(name).ended) == (3, 2)
     assert set(evidence.runs(name)["seed"]) == {2, 3}
     assert set(evidence.hyperparameters(name)["seed"]) == {2, 3}
-    table, _, notes = figure_input("ishigami-hyperparameters", evidence)
+    table, _, notes = figure_input(FIGURES["ishigami-hyperparameters"], evidence)
     assert set(table["seed"]) == {1, 2, 3}
     assert notes == ["Drawn from 3 of 15 runs of the experiment, 1 of them not finished."]
 

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
-from report_tables import AL_METHODS, AL_TASKS, BO_METHODS, BO_TASKS
 
 from scorebo.errors import InputError
 from scorebo.report.style import (
@@ -18,6 +17,7 @@ from scorebo.report.style import (
     title,
     use_displays,
 )
+from tests.report.report_tables import AL_METHODS, AL_TASKS, BO_METHODS, BO_TASKS
 
 
 @pytest.mark.parametrize(

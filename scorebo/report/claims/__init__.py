@@ -6,22 +6,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from scorebo.report.claims import active_learning, analytic, high_dimensional, optimization
-from scorebo.report.claims.base import Claim, Evidence, Finding, Part, judge
+from scorebo.report.claims.base import Claim, Evidence, Finding, MissingRunsError, Part, judge
+from scorebo.report.claims.per_run import finals
+from scorebo.report.claims.statements import alike, below_others, greater, holds, positive, within
 from scorebo.report.claims.text import format_scorecard
+from scorebo.report.registry import Registry
 
-CLAIMS: dict[str, Claim] = {
-    claim.id: claim
-    for claim in sorted(
-        (*active_learning.CLAIMS, *analytic.CLAIMS, *high_dimensional.CLAIMS, *optimization.CLAIMS),
-        key=lambda claim: int(claim.id[1:]),
-    )
-}
-# P15 and P16 need no runs.
-CLAIMS_ABOUT_RUNS = [claim for claim in CLAIMS.values() if claim not in analytic.CLAIMS]
+_PAPER = (*active_learning.CLAIMS, *analytic.CLAIMS, *high_dimensional.CLAIMS, *optimization.CLAIMS)
+CLAIMS = Registry(Claim, sorted(_PAPER, key=lambda claim: int(claim.id[1:])))
 
 
 def scorecard(evidence: Evidence, claims: Iterable[Claim] = CLAIMS.values()) -> list[Finding]:
-    """The verdict on every claim (or on some), in the paper's order."""
+    """The verdict on every claim (or on some): the paper's in its order, then those of installed packages."""
     findings = []
     for claim in claims:
         evidence.asked.clear()
@@ -29,14 +25,6 @@ def scorecard(evidence: Evidence, claims: Iterable[Claim] = CLAIMS.values()) -> 
     return findings
 
 
-__all__ = [
-    "CLAIMS",
-    "CLAIMS_ABOUT_RUNS",
-    "Claim",
-    "Evidence",
-    "Finding",
-    "Part",
-    "format_scorecard",
-    "judge",
-    "scorecard",
-]
+__all__ = ["CLAIMS", "Claim", "Evidence", "Finding", "MissingRunsError", "Part", "judge", "scorecard"]
+# What claims are made of: outcomes by task, and statements that are tested on them.
+__all__ += ["alike", "below_others", "finals", "format_scorecard", "greater", "holds", "positive", "within"]

@@ -35,11 +35,19 @@ class Part:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper (EXPERIMENTS.md §6), and how it is tested on the evidence."""
+    """A claim, and how it is tested.
+
+    Args:
+        id: under which it is found; the paper's are P1 to P18.
+        text: what it says.
+        test: from the evidence to the claim's statements. It raises `MissingRunsError` where it lacks runs.
+        needs_runs: false for a claim that is tested without any.
+    """
 
     id: str
     text: str
     test: Callable[[Evidence], list[Part]]
+    needs_runs: bool = True
 
 
 @dataclass(frozen=True)

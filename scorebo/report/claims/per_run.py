@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from scorebo.report.claims.base import MissingRunsError
-from scorebo.report.regrets import measured_rows
 from scorebo.report.statistics import finals_by_task
 from scorebo.report.statistics.final_values import compared_column, horizon_of, method_names
+from scorebo.report.statistics.regrets import measured_rows
 from scorebo.report.style import method_order
 
 

@@ -33,5 +33,5 @@ def fitted(task: str, model: str) -> dict[str, float]:
 
 @functools.cache
 def _stored() -> dict[str, dict[str, float]]:
-    file = resources.files("scorebo.report").joinpath(REFERENCE_FILE)
+    file = resources.files("scorebo.report.claims").joinpath(REFERENCE_FILE)
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}

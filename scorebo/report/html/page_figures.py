@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import shlex
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from html import escape
+from dataclasses import dataclass
 from typing import Any
 
-from scorebo.errors import InputError, check_choice
+import pandas as pd
+
+from scorebo.errors import InputError
 from scorebo.report.evidence import Evidence
-from scorebo.report.figures import FIGURES, figure_input
+from scorebo.report.figures.base import Figure
+from scorebo.report.figures.draw import FIGURES, OWN_FITS, figure_input
+from scorebo.report.figures.render import render
 from scorebo.report.html.panels import figure_panels
-from scorebo.report.html.tables import Cell, command, number, table
 from scorebo.report.query import Query
-from scorebo.report.render import FigureData
 from scorebo.report.selection import Selection
-from scorebo.report.style import label, method_order, task_order, title
+from scorebo.report.statistics.table import paper_order
+from scorebo.report.style import label, title
 
 # What any runs can be shown by: a figure of the paper that draws it, and what it shows of other runs than the paper's.
 GENERAL = {
@@ -30,7 +34,7 @@ GENERAL = {
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure on the page, or why it is not there: `data` is None then.
+    """A figure on the page: the panels that its script draws, or a picture. Where `data` is None, `state` says why.
 
     `chosen` says from which runs it was drawn; None for one that has none.
     """
@@ -39,94 +43,70 @@ class PageFigure:
     words: str
     state: str
     command: str
-    data: dict[str, Any] | None = None
     chosen: Selection | None = None
+    data: dict[str, Any] | None = None
 
 
-def figures_of(evidence: Evidence) -> dict[str, str]:
-    """The figures of the page and what each shows: the paper's; for chosen runs their experiment's, or `GENERAL`."""
+def figures_of(evidence: Evidence, more: Iterable[str]) -> dict[str, str]:
+    """The page's figures and what they show: all, or for chosen runs their experiment's or `GENERAL`; and `more`."""
     query = evidence.query
-    if not query.explicit:
-        return {name: figure.description for name, figure in FIGURES.items()}
     own = evidence.figures(query.experiment) if query.experiment else []
-    names = [check_choice(f"figure of experiment '{query.experiment}'", name, FIGURES) for name in own]
-    return {name: FIGURES[name].description for name in names} or GENERAL
+    found = {name: FIGURES[name].description for name in (own if query.explicit else FIGURES)} or GENERAL
+    found = {**found, **{name: FIGURES[name].description for name in more if name not in found}}
+    twice = [name for name, count in Counter(FIGURES[name].id for name in found).items() if count > 1]
+    if twice:
+        raise InputError(f"The page would have two figures '{twice[0]}': give one of them another id.")
+    return found
 
 
 def page_figure(name: str, evidence: Evidence, words: str | None = None) -> PageFigure:
     """Compute a figure; one whose runs are missing says so. `words` say what it shows, by default as in the paper."""
-    words = words or FIGURES[name].description
+    figure = FIGURES[name]
+    words = words or figure.description
+    table: pd.DataFrame | None = None
+    chosen: Selection | None = None
+    notes: list[str] = []
     try:
-        table, chosen, notes = figure_input(name, evidence)
-        found = FIGURES[name].data(table)
+        if figure.source != "fits":
+            table, chosen, notes = figure_input(figure, evidence)
+        found = figure.compute(table, notes)
     except InputError as error:
         # Of runs that were chosen all of it, which says how to choose others.
         short = str(error).partition(". ")[0].partition(" (looked")[0].rstrip(".") + "."
         reason = str(error) if evidence.query.explicit else short
-        return PageFigure(name, words, reason, _missing(name, evidence))
-    if notes and isinstance(found, FigureData):
-        found = replace(found, notes=(*notes, *found.notes))
+        return PageFigure(figure.id, words, reason, _missing(name, figure, evidence))
+    state = OWN_FITS if chosen is None else str(chosen)
     data = figure_panels(found)
+    if data is None:
+        picture = base64.b64encode(render(found, ".svg")).decode()
+        data = {"picture": f"data:image/svg+xml;base64,{picture}", "notes": notes}
     data["curves"] = [] if chosen is None or chosen.experiment is None else _curves(chosen, evidence)
-    state = "from small fits of its own" if chosen is None else str(chosen)
-    return PageFigure(name, words, state, _plot(name, chosen), data, chosen)
+    return PageFigure(figure.id, words, state, _plot(name, figure, chosen.query if chosen else None), chosen, data)
 
 
-def figure_list(figures: Iterable[PageFigure]) -> str:
-    """A table of all figures, and how many of their runs there are."""
-    rows = []
-    for figure in figures:
-        link = Cell(figure.id, None, f'<a href="#{figure.id}">{figure.id}</a>')
-        if figure.chosen is None:
-            rows.append([link, figure.words, figure.state, Cell("–"), Cell("–")])
-        else:
-            chosen = figure.chosen
-            source = f"scale {chosen.scale}" if chosen.experiment else "the runs chosen"
-            rows.append([link, figure.words, source, number(chosen.found), number(chosen.expected)])
-    return table("Figures and their runs", ["Figure", "What", "Drawn from", "Runs", "of"], rows)
+def _plot(name: str, figure: Figure, query: Query | None) -> str:
+    options = [] if query is None else query.arguments()
+    return shlex.join(["scorebo", "plot", name, *options, "--out", f"{figure.id}.pdf"])
 
 
-def figure_section(figure: PageFigure) -> str:
-    """The place of a figure on the page; its panels are drawn there by the script."""
-    head = f'<h3>{escape(figure.words)}</h3><p class="state"><code>{figure.id}</code> {escape(figure.state)}</p>'
-    commands = command(figure.command)
-    if figure.data is None:
-        return f'<article class="figure missing" id="{figure.id}">{head}{commands}</article>'
-    notes = "".join(f"<li>{escape(note)}</li>" for note in figure.data["notes"])
-    below = f'<ul class="notes">{notes}</ul>' if notes else ""
-    return (
-        f'<article class="figure" id="{figure.id}">{head}<figure aria-label="{escape(figure.words, quote=True)}">'
-        f'<div class="controls"></div><div class="panels" data-figure="{figure.id}"></div>'
-        f'<figcaption class="below">{below}</figcaption></figure>'
-        f'<div class="more">{commands}</div></article>'
-    )
-
-
-def _plot(name: str, chosen: Selection | None) -> str:
-    options = [] if chosen is None else chosen.query.arguments()
-    return shlex.join(["scorebo", "plot", name, *options, "--out", f"{name}.pdf"])
-
-
-def _missing(name: str, evidence: Evidence) -> str:
+def _missing(name: str, figure: Figure, evidence: Evidence) -> str:
     """The command that computes the runs of a figure; for runs that were chosen, the one that draws them."""
     query = evidence.query
-    if query.explicit:
-        return shlex.join(["scorebo", "plot", name, *query.arguments(), "--out", f"{name}.pdf"])
-    words = ["scorebo", "sweep", f"experiment={name.replace('-', '_')}", f"results={query.folders[0]}"]
+    if query.explicit or figure.experiment is None:
+        return _plot(name, figure, query)
+    words = ["scorebo", "sweep", f"experiment={figure.experiment}", f"results={query.folders[0]}"]
     return shlex.join([*words, *(["--scale", query.scale] if query.scale else []), *_own(query)])
 
 
 def _curves(chosen: Selection, evidence: Evidence) -> list[tuple[str, str, str, str]]:
     """Task, method and model of every curve in words, and the command that computes its runs."""
-    groups = chosen.table[["benchmark", "model", "acquisition"]].drop_duplicates()
+    groups = chosen.table[["benchmark", "acquisition", "model"]].drop_duplicates()
+    groups = groups.sort_values(list(groups.columns), key=paper_order)
     several = evidence.has_models(chosen)
-    tasks, methods = task_order(groups["benchmark"]), method_order(groups["acquisition"])
-    rows = [(str(task), str(model), str(method)) for task, model, method in groups.itertuples(index=False)]
-    rows.sort(key=lambda row: (tasks.index(row[0]), methods.index(row[2]), row[1]))
     last = [f"seed={','.join(map(str, sorted(set(chosen.table['seed']))))}"] if chosen.query.seeds else []
     last += [f"results={chosen.query.folders[0]}", "--scale", str(chosen.scale), *_own(chosen.query)]
     found = []
-    for task, model, method in rows:
+    for task, method, model in groups.itertuples(index=False):
         words = ["scorebo", "sweep", f"experiment={chosen.experiment}", f"benchmark={task}"]
         words += [f"model={model}"] if several else []
         found.append((title(task), label(method), model, shlex.join([*words, f"acquisition={method}", *last])))

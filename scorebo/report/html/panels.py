@@ -6,19 +6,20 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import matplotlib
 import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 
-from scorebo.report.comparisons import RANKING
-from scorebo.report.curves import SMALL_NUMBERS
+from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.figures.metric_curves import RANKING
+from scorebo.report.figures.render import linear_limits
 from scorebo.report.html.colors import on_dark
-from scorebo.report.render import Drawing, FigureData, Line, Panel, linear_limits
-from scorebo.report.style import RC, label, method_order, method_styles
+from scorebo.report.statistics.curves import SMALL_NUMBERS
+from scorebo.report.style import label, method_order, method_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 DIGITS = 5
 GRAY = "#777777"
@@ -34,10 +35,13 @@ SYMBOLS = {
 DASHES = {"-": "", "--": "5 3", ":": "1.5 2.5", "-.": "6 2.5 1.5 2.5"}
 
 
-def figure_panels(data: FigureData | Drawing) -> dict[str, Any]:
-    """`series` (how each line looks) and `panels` (what it shows) of a figure, and its notes."""
+def figure_panels(data: FigureData | Figure) -> dict[str, Any] | None:
+    """`series` (how each line looks) and `panels` (what it shows) of a figure, and its notes.
+
+    None for a figure that draws itself and has more than lines and bands, two panels a row.
+    """
     if not isinstance(data, FigureData):
-        return _drawn(data)
+        return _drawn(data.axes)
     methods = method_order(line.method for panel in data.panels for line in panel.lines)
     series = {
         method: _series(label(method), style.color, style.linestyle, style.marker)
@@ -99,10 +103,10 @@ def _axis(x: np.ndarray) -> list[Any] | dict[str, Any]:
     return numbers(x)
 
 
-def _drawn(drawing: Drawing) -> dict[str, Any]:
+def _drawn(axes: list[Axes]) -> dict[str, Any] | None:
     """The lines and bands of a figure that draws itself, axes by axes."""
-    with matplotlib.rc_context(RC):  # type: ignore[arg-type]
-        axes = drawing().axes
+    if not all(map(_only_lines, axes)) or len(axes) % 2:
+        return None
     series: dict[str, dict[str, Any]] = {}
     panels = [_axes(each, series) for each in axes]
     for left, right in zip(panels[::2], panels[1::2], strict=True):  # two columns, of which the left one is labeled
@@ -113,6 +117,13 @@ def _drawn(drawing: Drawing) -> dict[str, Any]:
         if not each.get_title():
             panel["title"] += f": {axes[place % 2].get_title().lower()}"
     return {"series": series, "panels": panels, "notes": [], "reference": None, "drawn": True}
+
+
+def _only_lines(axes: Axes) -> bool:
+    place = axes.get_subplotspec()
+    bands = all(isinstance(each, PolyCollection) for each in axes.collections)
+    others = axes.images or axes.patches or axes.texts or axes.tables
+    return place is not None and place.get_gridspec().ncols == 2 and bands and not others
 
 
 def _axes(axes: Axes, series: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Runs that nobody goes on with: which of them concern the page, and a table of them."""
+"""Runs that nobody goes on with: which of them concern the page, and in which groups."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import Any
 
 from scorebo.launch.status import STOPPED, RunStatus, survey
 from scorebo.launch.sweep import sweeps_in
-from scorebo.report.html.tables import Cell, number, table
 from scorebo.report.provenance import DIGITS
 from scorebo.report.query import Query
 from scorebo.report.selection import Selection
-from scorebo.report.style import label, title
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 
@@ -45,7 +43,7 @@ def stopped_runs(results: Path, wanted: Collection[str], chosen: Iterable[Select
     return [run for run in stopped if run.run_id[:DIGITS] in wanted or submitted(run)]
 
 
-def stopped_table(runs: Iterable[RunStatus]) -> str:
+def stopped_groups(runs: Iterable[RunStatus]) -> list[dict[str, Any]]:
     """The runs by task, model, method and reason: hundreds may be lost together.
 
     Reasons that differ in their numbers alone (points, processes, seconds) are the same.
@@ -54,16 +52,15 @@ def stopped_table(runs: Iterable[RunStatus]) -> str:
     for run in runs:
         task, model, method, _ = _who(run).values()
         groups.setdefault((task, model, method, run.state, _NUMBER.sub("#", run.reason or "")), []).append(run)
-    lines = []
-    for (task, model, method, state, _), group in groups.items():
+    found = []
+    for group in groups.values():
         reasons = dict.fromkeys(run.reason or "" for run in group)
         reason = f"{'e.g. ' if len(reasons) > 1 else ''}{next(iter(reasons))}"
-        seeds = [_who(run)["seed"] for run in group]
         sweeps = ", ".join(dict.fromkeys(run.sweep for run in group if run.sweep)) or "–"
-        who = [title(task), model, label(method), state, reason]
-        lines.append([*who, number(len(group)), ranges(seeds), span(run.iteration for run in group), sweeps])
-    heads = ["Task", "Model", "Method", "State", "Reason", "Runs", "Seeds", "Iterations", "Sweeps"]
-    return table("Runs that failed, were lost or were cancelled", heads, lines)
+        line = {**_who(group[0]), "state": group[0].state, "reason": reason, "runs": len(group), "sweeps": sweeps}
+        line["seeds"] = ranges(_who(run)["seed"] for run in group)
+        found.append(line | {"iterations": span(run.iteration for run in group)})
+    return found
 
 
 def _who(run: RunStatus) -> dict[str, Any]:
@@ -80,8 +77,8 @@ def ranges(numbers: Iterable[int]) -> str:
     return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True))
 
 
-def span(numbers: Iterable[int]) -> Cell:
-    """From the least to the greatest, sorted by that."""
+def span(numbers: Iterable[int]) -> tuple[str, int]:
+    """From the least to the greatest, in words, and the greatest, which it is sorted by."""
     ordered = sorted(map(int, numbers))
     low, high = ordered[0], ordered[-1]
-    return Cell(f"{low}" if low == high else f"{low} to {high}", float(high))
+    return f"{low}" if low == high else f"{low} to {high}", high

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import hashlib
 import json
 import os
@@ -13,8 +12,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +20,20 @@ import pandas as pd
 from scorebo.errors import InputError
 from scorebo.files import storage_errors, write_atomically
 from scorebo.report import provenance
-from scorebo.report.claims import CLAIMS_ABOUT_RUNS, scorecard
+from scorebo.report.claims import CLAIMS, Claim, scorecard
 from scorebo.report.claims.base import NOT_RUN, Finding
+from scorebo.report.claims.text import evidence_words
 from scorebo.report.evidence import Evidence
 from scorebo.report.figures import FIGURES
 from scorebo.report.html import sections
-from scorebo.report.html.page_figures import PageFigure, figure_list, figure_section, figures_of, page_figure
+from scorebo.report.html.page_figures import PageFigure, figures_of, page_figure
 from scorebo.report.html.stopped import stopped_runs
-from scorebo.report.html.tables import command
+from scorebo.report.html.templates import page, part
+from scorebo.report.statistics.health import THRESHOLDS, health
 from scorebo.report.style import label, title
 from scorebo.store import find_runs
 from scorebo.store.collect import sources_text
 from scorebo.store.environment import last_session
-
-LIBRARIES = ("d3.min.js", "plot.umd.min.js")  # in the order in which they load
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,12 @@ class Content:
 
 
 def write_report(
-    evidence: Evidence, out: Path | str, *, invocation: Sequence[str] = ("scorebo", "report")
+    evidence: Evidence,
+    out: Path | str,
+    *,
+    invocation: Sequence[str] = ("scorebo", "report"),
+    figures: Sequence[str] = (),
+    claims: Sequence[str] = (),
 ) -> tuple[list[PageFigure], str]:
     """Write the report on the runs of the evidence.
 
@@ -68,6 +70,8 @@ def write_report(
         evidence: the runs.
         out: the file; its folder is made if it is not there.
         invocation: the command that is said to have written it.
+        figures: further figures, by id or path (`module:name`).
+        claims: further claims, likewise.
 
     Returns:
         The figures, those that could not be drawn too, and in words which runs the page shows.
@@ -77,23 +81,24 @@ def write_report(
         path.parent.mkdir(parents=True, exist_ok=True)
         if not os.access(path.parent, os.W_OK):  # told before all is computed, not after
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    if not evidence.query.explicit and not _has_own_runs(evidence):
+    if not evidence.query.explicit and not _has_own_runs(evidence, figures):
         evidence = evidence.everything()
     if evidence.query.explicit:
         evidence.selection()  # refused before anything is drawn, not figure by figure
-    figures = [page_figure(name, evidence, words) for name, words in figures_of(evidence).items()]
-    findings = _findings(evidence)  # before the runs are counted: claims ask for experiments that have no figure
+    shown = [page_figure(name, evidence, words) for name, words in figures_of(evidence, figures).items()]
+    # Before the runs are counted: claims ask for experiments that have no figure.
+    findings = _findings(evidence, [CLAIMS[name] for name in dict.fromkeys([*CLAIMS, *claims])])
     content = _content(evidence)
-    write_atomically(path, _page(evidence, figures, findings, content, invocation))
-    return figures, content.words
+    write_atomically(path, _page(evidence, shown, findings, content, invocation))
+    return shown, content.words
 
 
-def _has_own_runs(evidence: Evidence) -> bool:
-    """Whether any figure of the paper has runs."""
-    for name, figure in FIGURES.items():
-        if figure.source != "fits":
+def _has_own_runs(evidence: Evidence, more: Sequence[str]) -> bool:
+    """Whether the experiment of any figure has runs."""
+    for figure in (FIGURES[name] for name in (*FIGURES, *more)):
+        if figure.source != "fits" and figure.experiment is not None:
             with contextlib.suppress(InputError):
-                evidence.of(name.replace("-", "_"))
+                evidence.of(figure.experiment)
     query = evidence.query
     if not evidence.chosen and query.scale:
         raise InputError(
@@ -103,11 +108,12 @@ def _has_own_runs(evidence: Evidence) -> bool:
     return bool(evidence.chosen)
 
 
-def _findings(evidence: Evidence) -> list[Finding]:
+def _findings(evidence: Evidence, claims: Sequence[Claim]) -> list[Finding]:
     """The verdicts on all claims; for runs that were chosen, on those that are about any of them."""
     if not evidence.query.explicit:
-        return scorecard(evidence)
-    return [finding for finding in scorecard(evidence, CLAIMS_ABOUT_RUNS) if finding.verdict != NOT_RUN]
+        return scorecard(evidence, claims)
+    found = scorecard(evidence, [claim for claim in claims if claim.needs_runs])
+    return [finding for finding in found if finding.verdict != NOT_RUN]
 
 
 def _content(evidence: Evidence) -> Content:
@@ -132,30 +138,26 @@ def _page(
 ) -> str:
     rows = content.rows
     last = rows.drop_duplicates("run_id", keep="last")
-    drawn = sum(figure.data is not None for figure in figures)
+    drawn = {figure.id: figure.data for figure in figures if figure.data}
     origin = provenance.describe("report", rows, invocation, content.selection)
     there = {f.name.rpartition("-")[2]: f for root in reversed(evidence.query.folders) for f in find_runs(root)}
-    parts = {
-        "overview": sections.overview_section(rows, content.words, findings, drawn, len(figures)),
-        "scorecard": sections.scorecard_section(findings, evidence.chosen),
-        "figures": figure_list(figures) + "".join(map(figure_section, figures)),
-        "health": sections.health_section(rows),
-        "timings": sections.timings_section(rows),
-        "failures": _failures(evidence, content.wanted, there, last[~last["finished"].astype(bool)])
+    return page(
+        title=f"scorebo: {', '.join(folder.resolve().name for folder in evidence.query.folders)}",
+        subtitle=_subtitle(evidence),
+        overview=sections.overview_section(rows, content.words, findings, len(drawn), len(figures)),
+        scorecard=part("scorecard", findings, sections.SIGNS, evidence_words(evidence.chosen)),
+        figures=figures,
+        health=part("health", THRESHOLDS, health(rows).to_dict("records")),
+        timings=sections.timings_section(rows),
+        failures=_failures(evidence, content.wanted, there, last[~last["finished"].astype(bool)])
         + sections.failed_points_table(rows),
-        "provenance": _provenance(evidence, there, origin),
-    }
-    data = {"figures": {figure.id: figure.data for figure in figures if figure.data}, "runs": _runs(evidence, last)}
-    filled = _asset("page.html")
-    links = "".join(f'<li><a href="#{figure.id}">{figure.id}</a></li>' for figure in figures if figure.data)
-    names = ", ".join(folder.resolve().name for folder in evidence.query.folders)
-    text = {"title": escape(f"scorebo: {names}"), "figure-links": links, **parts}
-    text["subtitle"] = escape(_subtitle(evidence))
-    text |= {"style": _asset("page.css"), "script": _asset("page.js"), "library": _library(), "data": _json(data)}
-    text["origin"] = _json(origin)
-    # One pass over the parts between markers: what is filled in is not searched for markers again.
-    pieces = filled.split("{{")
-    return pieces[0] + "".join(text[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
+        provenance=_provenance(evidence, there, origin),
+        data={
+            "figures": {name: data for name, data in drawn.items() if "picture" not in data},
+            "runs": _runs(evidence, last),
+        },
+        origin=origin,
+    )
 
 
 def _subtitle(evidence: Evidence) -> str:
@@ -176,27 +178,18 @@ def _failures(evidence: Evidence, wanted: frozenset[str], there: Mapping[str, Pa
 
 
 def _provenance(evidence: Evidence, there: Mapping[str, Path], origin: Mapping[str, Any]) -> str:
-    digest = hashlib.sha256(json.dumps(origin["runs"], sort_keys=True).encode()).hexdigest()
-    git = origin["git"]
-    packages = ", ".join(f"{name} {version}" for name, version in origin["packages"].items() if version)
-    facts = [
-        ("Command", command(shlex.join(origin["command"]))),
-        ("Written", datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")),
-        ("Commit", "unknown" if git is None else escape(git["commit"] + (" (with changes)" if git["dirty"] else ""))),
-        ("Versions", escape(packages)),
-        ("Results", ", ".join(f"<code>{escape(str(root.resolve()))}</code>" for root in evidence.query.folders)),
-        ("Runs", f"{len(origin['runs'])}, digest of their numbers <code>{digest[:16]}</code>"),
-        ("Plotting library", "Observable Plot 0.6.17 on D3 7.9.0, both under the ISC license, inside this file"),
-    ]
+    written = datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")
+    folders = [root.resolve() for root in evidence.query.folders]
+    digest = hashlib.sha256(json.dumps(origin["runs"], sort_keys=True).encode()).hexdigest()[:16]
     sessions = Counter(_session(there[run]) for run in origin["runs"] if run in there)
-    return sections.provenance_section(facts, dict(sessions.most_common()))
+    command = shlex.join(origin["command"])
+    return part("provenance", origin, command, written, folders, digest, dict(sessions.most_common()))
 
 
 def _session(folder: Path) -> tuple[str, ...]:
     session = last_session(folder)
-    git = session.get("git") or {}
-    commit = f"{git['commit'][:12]}{' (with changes)' if git.get('dirty') else ''}" if git.get("commit") else "unknown"
-    packages = ", ".join(f"{name} {version}" for name, version in session.get("packages", {}).items() if version)
+    commit = provenance.commit_words(session.get("git"), provenance.DIGITS)
+    packages = provenance.package_words(session.get("packages", {}))
     cpu = str(session.get("machine", {}).get("cpu") or "unknown")
     return commit, str(session.get("python") or "unknown"), packages or "unknown", cpu
 
@@ -210,20 +203,3 @@ def _runs(evidence: Evidence, last: Any) -> list[list[Any]]:
         *(last["iteration"].astype(int), last["finished"].astype(int), healthy.astype(int), short),
     ]
     return [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-
-
-def _json(data: Any) -> str:
-    """JSON that cannot end the element it stands in."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
-
-
-@functools.cache
-def _asset(name: str) -> str:
-    return resources.files("scorebo.report.html").joinpath("page", name).read_text(encoding="utf-8")
-
-
-@functools.cache
-def _library() -> str:
-    folder = resources.files("scorebo.report.html").joinpath("vendor")
-    texts = [folder.joinpath(name).read_text(encoding="utf-8") for name in LIBRARIES]
-    return "\n".join(f"<script>{text}</script>" for text in texts)

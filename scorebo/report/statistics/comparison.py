@@ -15,7 +15,7 @@ from scorebo.report.statistics import intervals
 from scorebo.report.statistics.final_values import TaskFinals, finals_by_task
 from scorebo.report.statistics.intervals import Estimate
 from scorebo.report.statistics.power import seeds_needed
-from scorebo.report.statistics.ranks import RankTest, rank_test
+from scorebo.report.statistics.rank_test import RankTest, rank_test
 from scorebo.report.statistics.significance import holm, probability_of_improvement, wilcoxon
 from scorebo.report.style import method_order
 from scorebo.store.schema import METRICS

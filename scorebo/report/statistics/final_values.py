@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from scorebo.errors import check_choice
-from scorebo.report.regrets import LOG, measured_rows
+from scorebo.report.statistics.regrets import LOG, measured_rows
+from scorebo.report.statistics.table import is_maximized, require_values
 from scorebo.report.style import label, task_order, title
-from scorebo.report.table import is_maximized, require_values
 from scorebo.store.schema import METRICS
 
 

@@ -10,9 +10,9 @@ from scorebo.report.statistics.comparison import Comparison, Difference, Pair
 from scorebo.report.statistics.final_values import method_label
 from scorebo.report.statistics.intervals import Estimate
 from scorebo.report.statistics.power import MOST, POWER
-from scorebo.report.statistics.ranks import RankTest
+from scorebo.report.statistics.rank_test import RankTest
+from scorebo.report.statistics.summary import aligned, decimals
 from scorebo.report.style import title
-from scorebo.report.summary import aligned, decimals
 from scorebo.store.schema import METRICS
 
 HEADING = [

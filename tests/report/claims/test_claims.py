@@ -12,7 +12,7 @@ from scorebo.cli import main
 from scorebo.config.sweep import sweep_configs
 from scorebo.report.claims import CLAIMS, format_scorecard, judge, reference, statements
 from scorebo.report.claims.base import MissingRunsError
-from scorebo.report.examples import distances_per_set, grid, small_fit
+from scorebo.report.small_fits import distances_per_set, grid, small_fit
 from tests.report.report_tables import AL_TASKS, BO_TASKS
 from tests.store.store_samples import make_run
 

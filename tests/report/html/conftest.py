@@ -1,9 +1,9 @@
 from pathlib import Path
 
 import pytest
-from report_samples import invented
 
 from scorebo.cli import main
+from tests.report.html.report_samples import invented
 
 
 @pytest.fixture(scope="session")

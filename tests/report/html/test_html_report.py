@@ -16,15 +16,18 @@ from scorebo.errors import InputError
 from scorebo.launch import run_notes
 from scorebo.launch.sweep import Sweep
 from scorebo.report import FIGURES, provenance
+from scorebo.report.claims.base import UNDECIDED, Finding, Part
 from scorebo.report.evidence import Evidence
 from scorebo.report.html.colors import CONTRAST, DARK_PAGE, contrast, on_dark
-from scorebo.report.html.page_figures import page_figure
+from scorebo.report.html.page_figures import PageFigure, page_figure
 from scorebo.report.html.panels import SYMBOLS, figure_panels, numbers
+from scorebo.report.html.sections import SIGNS
 from scorebo.report.html.stopped import ranges
-from scorebo.report.html.tables import Cell, number, table
-from scorebo.report.html.write import _json, write_report
+from scorebo.report.html.templates import part, templates
+from scorebo.report.html.write import write_report
 from scorebo.report.provenance_check import compare_with_now
 from scorebo.report.query import Query
+from scorebo.report.statistics import Estimate
 from scorebo.report.style import METHODS, method_styles
 from scorebo.store import collect, run_id
 from scripts.validation.synthetic_results import make_results, write_records
@@ -169,13 +172,42 @@ def test_colors_stand_out_from_a_dark_page():
 
 def test_what_is_written_into_the_page_cannot_break_it():
     nasty = '</script><script>alert("x")</script>'
-    assert "</" not in _json({"notes": [nasty]})
-    assert json.loads(_json({"notes": [nasty]})) == {"notes": [nasty]}
-    shown = table("a < b", ["One", "Two"], [[nasty, number(float("nan"))], ["b", Cell("2", 2.0)]])
-    assert "<script" not in shown
-    assert 'data-value="2"' in shown
-    assert shown.count("data-value") == 1
+    written = templates().from_string("{{ data|tojson }}").render(data={"notes": [nasty]})
+    assert "</" not in written
+    assert json.loads(written) == {"notes": [nasty]}
+    who = {"benchmark": nasty, "model": nasty, "acquisition": nasty}
+    figure = PageFigure(nasty, nasty, nasty, nasty, data={"notes": [nasty]})
+    statement = Part(nasty, Estimate(1.0), 1, UNDECIDED)
+    finding = Finding(nasty, nasty, UNDECIDED, 1, None, (statement,), note=nasty)
+    stopped = who | {
+        "state": nasty,
+        "reason": nasty,
+        "runs": 1,
+        "seeds": nasty,
+        "iterations": (nasty, 1),
+        "sweeps": nasty,
+    }
+    fallback = stopped | {"kind": nasty, "times": 1, "command": nasty}
+    origin = {"git": {"commit": nasty}, "packages": {nasty: nasty}, "runs": {}}
+    for shown in (
+        part("overview", [(nasty, nasty)], nasty, 1, [(nasty, nasty, 1)]),
+        part("scorecard", [finding], SIGNS, nasty),
+        part("figure", figure),
+        part("figure_list", [figure]),
+        part("failures", [fallback], [stopped], [stopped]),
+        part("provenance", origin, nasty, nasty, [nasty], nasty, {(nasty, nasty): 1}),
+    ):
+        assert "&lt;script" in shown
+        assert "<script" not in shown
     assert numbers([1.0, float("nan"), 123456.789, 1e-20]) == [1, None, 123460, 1e-20]
+
+
+def test_a_number_that_is_not_there_is_not_sorted_by():
+    rows = [
+        {"benchmark": "branin", "model": "map", "acquisition": "nei", "seed": 2.0, "num_failed_points": float("nan")}
+    ]
+    shown = part("failed_points", rows)
+    assert '<td class="number" data-value="2">2</td><td class="number">–</td>' in shown
 
 
 def test_the_library_is_what_it_says_it_is():
@@ -209,10 +241,10 @@ def test_failed_points_are_counted_by_run(tmp_path):
 def test_healthy_runs_alone(results, tmp_path, monkeypatch):
     evidence = Evidence(Query(results, "smoke"))
     ill = set(evidence.table["run_id"].unique()[:3])
-    monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: ill)
+    monkeypatch.setattr("scorebo.report.statistics.health.unhealthy_runs", lambda table: ill)
     left = Evidence(Query(results, "smoke", healthy_only=True))
     assert set(evidence.table["run_id"]) - set(left.table["run_id"]) == ill
-    monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: set(table["run_id"]))
+    monkeypatch.setattr("scorebo.report.statistics.health.unhealthy_runs", lambda table: set(table["run_id"]))
     with pytest.raises(InputError, match="No run has a healthy sampler"):
         Evidence(Query(results, healthy_only=True))
 
@@ -232,7 +264,7 @@ def test_provenance_reads_the_report(report, results, tmp_path, monkeypatch, cap
     state = compare_with_now(found, moved)
     assert (state.unchanged, len(state.gone), state.further) == (count - 1, 1, 3)
     ill = set(collect(moved).query("acquisition == 'mes' and seed < 3")["run_id"])
-    monkeypatch.setattr("scorebo.report.health.unhealthy_runs", lambda table: ill)
+    monkeypatch.setattr("scorebo.report.statistics.health.unhealthy_runs", lambda table: ill)
     healthy = {"experiment": "bo_regret", "scale": "smoke", "healthy_only": True}
     assert compare_with_now({**found, "selection": healthy}, moved).further == 1
 
@@ -297,7 +329,7 @@ def test_ranges_of_seeds(numbers, words):
 
 
 def test_drawings_without_names_have_no_legend():
-    drawn = figure_panels(FIGURES["sal-example"].data(None))
+    drawn = figure_panels(FIGURES["sal-example"].compute(None))
     assert {looks["label"] for looks in drawn["series"].values()} == {""}
 
 

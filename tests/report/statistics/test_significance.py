@@ -5,16 +5,25 @@ import pytest
 from scipy import stats
 
 from scorebo.report.statistics.power import power, seeds_for_effect, seeds_needed
-from scorebo.report.statistics.ranks import critical_difference, rank_test
+from scorebo.report.statistics.rank_test import critical_difference, rank_test
 from scorebo.report.statistics.significance import holm, probability_of_improvement, wilcoxon
 
 
 def test_holm_against_statsmodels():
-    # statsmodels.stats.multitest.multipletests(p, method="holm")
-    p = [0.01, 0.04, 0.03, 0.005]
-    np.testing.assert_allclose(holm(p), [0.03, 0.06, 0.06, 0.02], rtol=1e-12)
+    from statsmodels.stats.multitest import multipletests
+
+    rng = np.random.default_rng(0)
+    for p in (
+        [0.01, 0.04, 0.03, 0.005],
+        [0.9, 0.8],
+        [0.0, 1.0, 0.5, 0.5],
+        *(rng.beta(0.3, 1.0, n) for n in (1, 7, 60)),
+    ):
+        np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1], rtol=1e-12)
+
+
+def test_holm_leaves_out_what_is_no_test():
     np.testing.assert_allclose(holm([0.5, math.nan, 0.02]), [0.5, math.nan, 0.04])
-    np.testing.assert_allclose(holm([0.9, 0.8]), [1.0, 1.0])
     assert holm([]).shape == (0,)
     assert np.isnan(holm([math.nan])).all()
 
@@ -45,6 +54,17 @@ def test_critical_difference_against_demsars_table(methods, q):
     assert critical_difference(methods, blocks) == pytest.approx(
         q * math.sqrt(methods * (methods + 1) / (6 * blocks)), abs=1e-3
     )
+
+
+@pytest.mark.parametrize("methods", [2, 3, 5, 11, 24])
+@pytest.mark.parametrize("level", [0.1, 0.05, 0.01])
+def test_critical_difference_against_statsmodels(methods, level):
+    """Nemenyi's q is the studentized range's over √2; statsmodels interpolates that to about four digits."""
+    from statsmodels.stats.libqsturng import qsturng
+
+    q = float(qsturng(1 - level, methods, np.inf)) / math.sqrt(2)
+    expected = q * math.sqrt(methods * (methods + 1) / (6 * 30))
+    assert critical_difference(methods, 30, level) == pytest.approx(expected, rel=1e-4)
 
 
 def test_friedman_against_scipy_with_and_without_ties():

@@ -1,0 +1,1 @@
+"""Runs of a sweep as jobs of a SLURM cluster, through submitit."""

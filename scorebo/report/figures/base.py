@@ -1,0 +1,90 @@
+"""What a figure is: which runs it shows, and how they become panels of lines that every renderer can draw."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure as Picture
+
+from scorebo.errors import InputError, check_choice
+from scorebo.report.style import RC
+
+SOURCES = ("records", "hyperparameters", "fits")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method's line: `x`, `mean` and the half-width of its band (NaN where there is none), all of one length.
+
+    `runs`, where given, is how many runs each point is the mean of: it is written beside the line where it changes, or
+    differs from that of other lines.
+    """
+
+    method: str
+    x: np.ndarray
+    mean: np.ndarray
+    band: np.ndarray
+    runs: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+    lines: tuple[Line, ...]
+    log: bool = False
+    reference: float | None = None  # a dashed line across
+    crop: bool = True  # whether a few values far above the others may be left out
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """All that is drawn: nothing else goes into the picture."""
+
+    panels: tuple[Panel, ...]
+    notes: tuple[str, ...] = ()
+    reference: str = "Reference"  # what the dashed lines are called
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure, found by commands under its id.
+
+    Args:
+        id: letters, digits, `-` and `_`.
+        description: what it shows, in one line.
+        data: from its table (None for "fits") to panels of lines, which the files and the HTML page draw alike; or to a
+            matplotlib figure, which the page shows as it is.
+        experiment: whose runs it shows unless others are chosen. None: all runs.
+        source: which table that is: the `records` of the runs (`scorebo.store.collect`), their `hyperparameters`
+            (`scorebo.store.collect_hyperparameters`), or none, for a figure from small `fits` of its own.
+    """
+
+    id: str
+    description: str
+    data: Callable[[Any], FigureData | Picture]
+    experiment: str | None = None
+    source: str = "records"
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][\w-]*", self.id, re.ASCII):
+            raise InputError(f"The id of a figure must consist of letters, digits, - and _, got {self.id!r}.")
+        check_choice(f"source of the figure {self.id}", self.source, SOURCES)
+
+    def compute(self, table: Any, notes: Sequence[str] = ()) -> FigureData | Picture:
+        """What is drawn from a table; panels of lines with these notes before their own."""
+        with matplotlib.rc_context(RC):  # type: ignore[arg-type]
+            data = self.data(table)
+        if isinstance(data, FigureData):
+            return replace(data, notes=(*notes, *data.notes))
+        if not isinstance(data, Picture):
+            raise InputError(f"The figure {self.id} must return FigureData or a matplotlib figure, got {data!r}.")
+        return data

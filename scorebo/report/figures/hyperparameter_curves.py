@@ -1,0 +1,84 @@
+"""How hyperparameters converge: mean ± standard deviation of their log10 over all sets and repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from scorebo.errors import InputError
+from scorebo.report.claims.per_run import parameter_names
+from scorebo.report.evidence import MissingRunsError
+from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.statistics.curves import FEW_RUNS, MIN_RUNS, SMALL_NUMBERS
+from scorebo.report.style import method_order, title
+
+References = Callable[[], Mapping[str, float]]
+WORDS = {"outputscale": "Outputscale", "noise": "Noise variance"}
+
+
+def hyperparameters(
+    table: pd.DataFrame | None,
+    *,
+    reference: References | None = None,
+    reference_words: str = "Reference",
+    window: int = 1,
+) -> FigureData:
+    """One panel a hyperparameter, one line a method.
+
+    Args:
+        table: of `collect_hyperparameters`, of one task under one model.
+        reference: log10 of what the hyperparameters ought to be, drawn dashed.
+        reference_words: what that is called.
+        window: points of the moving average.
+    """
+    if table is None or table.empty:
+        raise InputError("The table of hyperparameters is empty: no runs were found.")
+    check_one_model(table)
+    names = [name for name in parameter_names(table) if table[name].notna().any()]
+    logs = pd.DataFrame(np.log10(table[names].astype(float).clip(lower=1e-300)), columns=names)
+    within = logs.groupby([table["run_id"], table["num_observations"]]).std()
+    # A hyperparameter that is fixed is the same in all sets of a model.
+    names = [name for name in names if not within[name].max() < 1e-9]
+    groups = logs.groupby([table["acquisition"], table["num_observations"].astype(int)])
+    mean, spread = groups.mean(), groups.std()
+    runs = table.groupby(["acquisition", table["num_observations"].astype(int)])["seed"].nunique()
+    notes = [f"{title(str(table['benchmark'].iloc[0]))}; mean ± standard deviation over all sets and repetitions."]
+    try:
+        truth = reference() if reference else {}
+    except MissingRunsError as missing:
+        truth, notes = {}, [*notes, f"No dashed lines: {missing}."]
+    panels = []
+    for name in names:
+        lines = tuple(
+            _line(method, mean[name].xs(method), spread[name].xs(method), runs.xs(method), window)
+            for method in method_order(table["acquisition"].unique())
+        )
+        at = truth.get(name)
+        panels.append(Panel(_words(name), "Number of observations", "Log10 value", lines, reference=at, crop=False))
+    counts = table.groupby("acquisition")["seed"].nunique()
+    if counts.nunique() > 1 or runs.groupby(level=0).nunique().max() > 1:
+        notes.append(SMALL_NUMBERS)
+    if (runs < MIN_RUNS).any():
+        notes.append(FEW_RUNS)
+    return FigureData(tuple(panels), tuple(notes), reference_words)
+
+
+def check_one_model(table: pd.DataFrame) -> None:
+    """Refuse runs on several tasks or under several models, whose hyperparameters have nothing in common."""
+    for column in ("benchmark", "model"):
+        if table[column].nunique() > 1:
+            names = ", ".join(sorted(table[column].unique()))
+            raise InputError(f"The figure shows one {column}, got {names}. Choose one with --{column}.")
+
+
+def _line(method: str, mean: pd.Series, spread: pd.Series, runs: pd.Series, window: int) -> Line:
+    smooth = mean.rolling(window, center=True, min_periods=1).mean()
+    # The sets of one or two runs would tell of a spread, but not of that over repetitions.
+    band = spread.where(runs >= MIN_RUNS)
+    return Line(method, mean.index.to_numpy(float), smooth.to_numpy(), band.to_numpy(), runs.to_numpy())
+
+
+def _words(name: str) -> str:
+    return WORDS.get(name, f"Lengthscale {name.removeprefix('lengthscale_')}")

@@ -1,0 +1,129 @@
+"""Panels that compare methods: one a task with mean ± one standard error, and their ranking."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.statistics.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
+from scorebo.report.statistics.final_values import method_names
+from scorebo.report.statistics.ranking import TIME, ranking
+from scorebo.report.statistics.regrets import LOG, measured_rows, with_values
+from scorebo.report.statistics.table import choose_model, model_rows, optimal_value, require_values
+from scorebo.report.style import display, method_order, task_order, title
+
+# The MAP reference has a model of its own, and stands beside methods under another.
+OWN_MODELS = {"nei_map": "map"}
+RANKING = "Ranking"  # the title of its panel
+
+
+def active_learning(table: pd.DataFrame, *, metric: str, ylabel: str, log: bool) -> FigureData:
+    """One panel per task with mean ± one standard error, and the ranking where at least two methods share seeds."""
+    rows, left_out = choose_model(model_rows(table, [metric]), preferred="al_lognormal")
+    require_values(rows, metric)
+    return _comparison(rows, metric, ylabel, log, _model_notes(left_out))
+
+
+def optimization(table: pd.DataFrame, *, metric: str, ylabel: str) -> FigureData:
+    """The same for a regret: its log10 per run, averaged over the runs and not made monotone."""
+    rows = measured_rows(table, [LOG + metric])
+    require_values(rows, metric)
+    rows, without = with_values(rows, metric)
+    rows, left_out = choose_model(rows, preferred="bo_lognormal", own=OWN_MODELS)
+    notes = [f"{title(task)}: left out, its optimum is not known." for task in without]
+    return _comparison(rows, LOG + metric, ylabel, False, notes + _model_notes(left_out))
+
+
+def priors(table: pd.DataFrame, *, metric: str, ylabel: str, spread: bool = False) -> FigureData:
+    """One task, each method under each of its models; the band one standard error, or one standard deviation."""
+    rows = measured_rows(table, [LOG + metric])
+    require_values(rows, metric)
+    rows["acquisition"] = rows["acquisition"] + "@" + rows["model"]
+    data = _comparison(rows, LOG + metric, ylabel, False, [], ranked=False, spread=spread)
+    return FigureData(data.panels, (*data.notes, *(["Bands: one standard deviation."] if spread else [])))
+
+
+def best_values(table: pd.DataFrame) -> FigureData:
+    """The best observation so far on each task, in its unit; the optimum dashed where it is known."""
+    rows = model_rows(table, ["best_observed"])
+    require_values(rows, "best_observed")
+    rows["acquisition"] = method_names(rows)
+    data = _comparison(rows, "best_observed", "Best observation", False, [], ranked=False)
+    tasks = task_order(rows["benchmark"].unique())
+    units = {task: display("benchmark", task).get("unit", "observation") for task in tasks}
+    panels = tuple(
+        replace(panel, reference=optimal_value(table, task), ylabel=f"Best {units[task]}")
+        for panel, task in zip(data.panels, tasks, strict=True)
+    )
+    return FigureData(panels, data.notes, "Optimum")
+
+
+def additive(table: pd.DataFrame) -> FigureData:
+    """The best observation on the additive tasks, and how many true pairs are split on the six-dimensional one."""
+    data = best_values(table)
+    split = table[table["benchmark"] == "addgp6"]
+    if "decomposition_error" not in split or not split["decomposition_error"].notna().any():
+        return FigureData(data.panels, (*data.notes, "Split pairs: not recorded."), data.reference)
+    rows = model_rows(split, ["decomposition_error"])
+    pairs = _comparison(rows, "decomposition_error", "Split pairs", False, [], ranked=False)
+    return FigureData((*data.panels, replace(pairs.panels[0], title="Split pairs (6D)")), data.notes, data.reference)
+
+
+def _comparison(
+    rows: pd.DataFrame,
+    metric: str,
+    ylabel: str,
+    log: bool,
+    notes: list[str],
+    *,
+    ranked: bool = True,
+    spread: bool = False,
+) -> FigureData:
+    points = curves(rows, metric)
+    if spread:
+        points["standard_error"] *= np.sqrt(points["runs"])
+    panels = [
+        Panel(title(task), "Number of observations", ylabel, _lines(points[points["benchmark"] == task]), log=log)
+        for task in task_order(points["benchmark"].unique())
+    ]
+    notes = notes + gaps(rows, metric)
+    if any(len(np.unique(np.concatenate([_counts(line) for line in panel.lines]))) > 1 for panel in panels):
+        notes.append(SMALL_NUMBERS)
+    places = ranking(rows, metric) if ranked else None
+    if places is not None:
+        lines = tuple(Line(method, TIME, ranks, places.errors[method]) for method, ranks in places.ranks.items())
+        panels.append(Panel(RANKING, "Run completed (%)", "Average rank", lines))
+        notes += _ranking_notes(places.seeds, rows)
+    return FigureData(tuple(panels), tuple(notes))
+
+
+def _counts(line: Line) -> np.ndarray:
+    return np.empty(0) if line.runs is None else line.runs
+
+
+def _model_notes(left_out: list[tuple[str, list[str]]]) -> list[str]:
+    return [f"{title(task)}: runs under {', '.join(models)} left out." for task, models in left_out]
+
+
+def _lines(points: pd.DataFrame) -> tuple[Line, ...]:
+    lines = []
+    for method in method_order(points["acquisition"].unique()):
+        own = points[points["acquisition"] == method]
+        band = own["standard_error"].where(own["runs"] >= MIN_RUNS)
+        at, runs = own["num_observations"].to_numpy(float), own["runs"].to_numpy()
+        lines.append(Line(method, at, own["mean"].to_numpy(), band.to_numpy(), runs))
+    return tuple(lines)
+
+
+def _ranking_notes(shared: dict[str, int], rows: pd.DataFrame) -> list[str]:
+    """Which seeds the ranking leaves out because not every method has them."""
+    available = rows.groupby("benchmark")["seed"].nunique()
+    fewer = [
+        f"{title(task)} {shared.get(task, 0)} of {available[task]}"
+        for task in task_order(available.index)
+        if shared.get(task, 0) < available[task]
+    ]
+    return [f"Ranking over the seeds that all methods share: {', '.join(fewer)}."] if fewer else []

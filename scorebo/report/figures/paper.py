@@ -1,0 +1,92 @@
+"""The figures of the paper, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from scorebo.report.claims import reference
+from scorebo.report.figures import explanatory
+from scorebo.report.figures.base import Figure
+from scorebo.report.figures.hyperparameter_curves import hyperparameters
+from scorebo.report.figures.metric_curves import active_learning, additive, best_values, optimization, priors
+
+
+def _regret(name: str, description: str) -> Figure:
+    return Figure(name, description, partial(optimization, metric="inference_regret", ylabel="Log10 inference regret"))
+
+
+def _sets(name: str, description: str, **options: Any) -> Figure:
+    return Figure(name, description, partial(hyperparameters, **options), source="hyperparameters")
+
+
+def _learned(task: str, model: str = "al_lognormal") -> Mapping[str, Any]:
+    return {"reference": partial(reference.fitted, task, model), "reference_words": "Reference"}
+
+
+_TRUE = {"reference": partial(reference.drawn_with, "gp8"), "reference_words": "Truth", "window": 3}
+
+_FIGURES = (
+    Figure(
+        "priors",
+        "Log simple regret of NEI on the 8D GP sample with true hyperparameters and under two priors",
+        partial(priors, metric="simple_regret", ylabel="Log10 simple regret"),
+    ),
+    Figure("sal-example", "A posterior, three GPs and each one's share of SAL-HR", explanatory.sal, source="fits"),
+    Figure("scorebo-example", "The same fit conditioned on optima", explanatory.scorebo, source="fits"),
+    Figure(
+        "al-mll",
+        "Negative MLL on the active-learning tasks, and the methods' ranking",
+        partial(active_learning, metric="negative_mll", ylabel="Negative MLL", log=False),
+    ),
+    Figure(
+        "al-rmse",
+        "RMSE on the active-learning tasks, and the methods' ranking",
+        partial(active_learning, metric="rmse", ylabel="RMSE", log=True),
+    ),
+    Figure(
+        "gp8-regret",
+        "Log inference regret of NEI and SCoreBO on the 8D GP sample under two priors",
+        partial(priors, metric="inference_regret", ylabel="Log10 inference regret", spread=True),
+    ),
+    _regret("bo-regret", "Log inference regret on the synthetic tasks, and the methods' ranking"),
+    Figure("saas-final", "Best observation under SAAS priors on four tasks", best_values),
+    _sets("saas-hyperparameters", "Hyperparameters on the embedded Ackley under SAAS priors"),
+    Figure("addgp", "Best observation on the additive tasks, and how many true pairs are split", additive),
+    Figure("pd1", "Best accuracy on three deep-learning tasks", best_values),
+    _regret("distances-ws", "SCoreBO with the Hellinger and the Wasserstein distance, both by Monte Carlo"),
+    _regret("distances-kl", "SCoreBO with the Hellinger distance and the KL divergence, both by moment matching"),
+    Figure("saas-noise", "NEI and SCoreBO under SAAS priors at three levels of noise", best_values),
+    _sets("ishigami-hyperparameters", "Hyperparameters on Ishigami", **_learned("ishigami")),
+    _sets(
+        "ishigami-hyperparameters-no-outputscale",
+        "Hyperparameters on Ishigami with a fixed outputscale",
+        **_learned("ishigami", "al_lognormal_no_outputscale"),
+    ),
+    _sets("hartmann6-hyperparameters", "Hyperparameters on Hartmann-6", **_learned("hartmann6_al")),
+    _sets("gp8-hyperparameters-lognormal", "Hyperparameters on the 8D GP sample, lognormal prior", **_TRUE),
+    _sets("gp8-hyperparameters-botorch", "Hyperparameters on the 8D GP sample, BoTorch prior", **_TRUE),
+    _sets("rosenbrock4-hyperparameters", "Hyperparameters on Rosenbrock-4, whatever is queried"),
+    Figure(
+        "sal-mc",
+        "SAL-WS by moment matching and by Monte Carlo",
+        partial(active_learning, metric="negative_mll", ylabel="Negative MLL", log=False),
+    ),
+    _regret("scorebo-mc", "SCoreBO by moment matching and by Monte Carlo"),
+    Figure(
+        "hellinger-mm",
+        "Hellinger distance of each set, moment matching against exact: a good and a poor case",
+        partial(explanatory.moment_matching, distance="hellinger"),
+        source="fits",
+    ),
+    Figure(
+        "wasserstein-mm",
+        "Wasserstein distance of each set, moment matching against exact: a good and a poor case",
+        partial(explanatory.moment_matching, distance="wasserstein"),
+        source="fits",
+    ),
+)
+# The experiment of a figure has its name.
+PAPER = tuple(replace(figure, experiment=figure.id.replace("-", "_")) for figure in _FIGURES)
