@@ -14,6 +14,7 @@ from scorebo import __version__
 from scorebo.cli.completion import add_command as add_completion_command
 from scorebo.cli.data import add_commands as add_data_commands
 from scorebo.cli.launch import add_commands as add_launch_commands
+from scorebo.cli.report import SELECTORS, add_selection, query_of
 from scorebo.cli.report import add_commands as add_report_commands
 from scorebo.errors import InputError
 
@@ -41,6 +42,7 @@ mcmc.thinning, mcmc.num_mcmc_samples, mcmc.num_optima, mcmc.num_features, metric
 COLLECT_EXAMPLES = """examples:
   scorebo collect results --out table.parquet
   scorebo collect results/gramacy1 --out gramacy1.csv
+  scorebo collect results --experiment al_mll --seeds 1-5 --out al_mll.parquet
   scorebo collect results --hyperparameters --out hyperparameters.parquet
 
 With --hyperparameters one row per run, iteration and hyperparameter set, in the task's own units: outputscale and noise
@@ -136,6 +138,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--hyperparameters", action="store_true", help="every hyperparameter set instead of the metrics"
     )
     collect.add_argument("--fresh", action="store_true", help="read every run, also those that did not change")
+    add_selection(collect, "all of them", results=False)
     collect.set_defaults(command=_collect)
 
     add_report_commands(add)
@@ -154,6 +157,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--scheduled", action="store_true", help="the sequential sampler's scheduled full NUTS runs too"
     )
     failures.add_argument("--json", action="store_true", help="as JSON, one object a line")
+    add_selection(failures, "all of them", results=False)
     failures.set_defaults(command=_failures)
 
     add_data_commands(add)
@@ -198,15 +202,27 @@ def _run(options: argparse.Namespace) -> None:
 def _collect(options: argparse.Namespace) -> None:
     from scorebo.store import collect, collect_hyperparameters, write_table
 
+    chosen = _chosen(options)
     if options.hyperparameters:
-        table = collect_hyperparameters(options.results)
+        table = collect_hyperparameters(options.results, chosen)
     else:
         table = collect(options.results, fresh=options.fresh)
+        if chosen is not None:
+            table = table[table["run_id"].isin(chosen)].reset_index(drop=True)
     write_table(table, options.out)
     for problem in table.attrs["problems"]:
         print(f"scorebo: {problem}", file=sys.stderr)
     rows = "hyperparameter sets" if options.hyperparameters else "records"
     print(f"{table['run_id'].nunique()} runs, {len(table)} {rows}: {options.out}")
+
+
+def _chosen(options: argparse.Namespace) -> set[str] | None:
+    """The runs that the options choose; None: all, for which nothing is composed."""
+    if not any(getattr(options, name) for name in SELECTORS):
+        return None
+    from scorebo.report.selection import selected_ids
+
+    return selected_ids(query_of(options))
 
 
 def _replay(options: argparse.Namespace) -> int:
@@ -240,7 +256,7 @@ def _failures(options: argparse.Namespace) -> None:
 
     from scorebo.report.failures import describe_line, ledger_lines
 
-    lines = ledger_lines(options.results, scheduled=options.scheduled)
+    lines = ledger_lines(options.results, scheduled=options.scheduled, run_ids=_chosen(options))
     for line in lines:
         print(json.dumps(line) if options.json else describe_line(line))
     if not lines and not options.json:

@@ -63,6 +63,8 @@ it shows the figures of their experiment, or one for each metric, and the claims
 RESULTS = "root of the run folders (default: results); given several times, the runs of all of them"
 SCALE = "of the experiment: smoke, small or paper; by default the one with most runs there"
 CONFIG_DIR = "folder with config groups of your own"
+FILTERS = ("benchmark", "acquisition", "model")
+SELECTORS = ("experiment", "scale", *FILTERS, "seeds")
 
 Add = Callable[[str, str, str], argparse.ArgumentParser]
 
@@ -119,14 +121,18 @@ def _add_own(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(f"--{what}", action="append", default=[], metavar="ID", help=text)
 
 
-def add_selection(parser: argparse.ArgumentParser, default: str) -> None:
-    """The options that choose runs, the same for every command; `default` says which are meant without them."""
+def add_selection(parser: argparse.ArgumentParser, default: str, *, results: bool = True) -> None:
+    """The options that choose runs, the same for every command; `default` says which are meant without them.
+
+    Without `results` the command has the folder as an argument of its own.
+    """
     group = parser.add_argument_group("which runs", f"By default {default}. Filters narrow --experiment and --all.")
-    group.add_argument("--results", type=Path, action="append", metavar="DIR", help=RESULTS)
+    if results:
+        group.add_argument("--results", type=Path, action="append", metavar="DIR", help=RESULTS)
     group.add_argument("--experiment", metavar="NAME", help="only runs of this experiment")
     group.add_argument("--scale", metavar="SCALE", help=SCALE)
     group.add_argument("--all", action="store_true", help="every run in DIR, whether of an experiment or not")
-    for name in ("benchmark", "acquisition", "model"):
+    for name in FILTERS:
         group.add_argument(f"--{name}", action="append", metavar="NAME,…", help=f"filter: only runs of these {name}s")
     group.add_argument("--seeds", action="append", metavar="SEEDS", help="filter: only these seeds, e.g. 1-5,8")
     group.add_argument("--config-dir", type=Path, metavar="DIR", help=CONFIG_DIR)
@@ -134,9 +140,9 @@ def add_selection(parser: argparse.ArgumentParser, default: str) -> None:
 
 def query_of(options: argparse.Namespace) -> Query:
     """What the options of `add_selection` ask for."""
-    from scorebo.report.query import NAMES, Query
+    from scorebo.report.query import Query
 
-    given = {name: getattr(options, name) for name in (*NAMES, "seeds")}
+    given = {name: getattr(options, name) for name in (*FILTERS, "seeds")}
     texts = {name: ",".join(values) for name, values in given.items() if values is not None}
     return Query(
         options.results or Path("results"),

@@ -76,7 +76,7 @@ class RunConfig(TypedDict, total=False):
     threads: Annotated[int, count]
     metrics_every: Annotated[int, count]
     on_failure: Annotated[str, partial(check_choice, allowed=ON_FAILURE)]
-    launcher: dict[str, Any]
+    launcher: Annotated[dict[str, Any], check_node]
     workers: Annotated[int | None, count]
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from scorebo.store import find_runs
+from scorebo.store.collect import describe_runs, find_runs
 from scorebo.store.ledger import read_ledger
 
 SHOWN = 8
@@ -13,15 +14,19 @@ SHOWN = 8
 SCHEDULED = ("first", "scheduled")
 
 
-def ledger_lines(results: Path, *, scheduled: bool = False) -> list[dict[str, Any]]:
+def ledger_lines(
+    results: Path, *, scheduled: bool = False, run_ids: Collection[str] | None = None
+) -> list[dict[str, Any]]:
     """One line per run, kind and reason: `run` (the folder), `kind`, `reason`, `iterations`, `count` in all.
 
     Args:
         results: root of the run folders.
         scheduled: the full NUTS runs that are part of the sequential sampler's plan too.
+        run_ids: of these runs alone.
     """
+    chosen = None if run_ids is None else {run["folder"] for run in describe_runs(results, [], run_ids)}
     lines: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for folder in sorted(find_runs(results)):
+    for folder in sorted(find_runs(results) if chosen is None else chosen):
         for entry in read_ledger(folder):
             reason = str(entry.get("reason", ""))
             if reason in SCHEDULED and not scheduled:

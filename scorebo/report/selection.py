@@ -13,7 +13,7 @@ from scorebo.config.sweep import AXES, sweep_configs, sweep_ids
 from scorebo.errors import InputError
 from scorebo.report.query import Query
 from scorebo.store import identity_nodes, run_id
-from scorebo.store.collect import Sources, describe_runs, sources_text
+from scorebo.store.collect import Sources, describe_runs, nothing_found, sources_text
 from scorebo.store.schema import WHO
 from scorebo.store.stored_config import read_config
 
@@ -24,7 +24,11 @@ Identities = dict[str, dict[str, Any]]  # run id -> configuration
 
 
 class NoRunsError(InputError):
-    """None of the runs of an experiment is there."""
+    """None of the runs of an experiment is there; `brief` says so without what is there instead."""
+
+    def __init__(self, brief: str, details: str) -> None:
+        super().__init__(f"{brief} {details}")
+        self.brief = f"{brief}."
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,23 @@ def select(
     return Selection(replace(query, scale=best), rows, expected, total - len(found), wanted)
 
 
+def selected_ids(query: Query) -> set[str] | None:
+    """The ids of the stored runs asked for, also of those without records, by their stored configurations; None: all.
+
+    Unlike `select` it takes runs of one name with different settings: what is made of them averages nothing.
+    """
+    if query.experiment_or(None) is None and not query.filters:
+        return None
+    import pandas as pd
+
+    problems: list[str] = []
+    found = describe_runs(query.folders, problems)
+    if not found:
+        raise nothing_found(query.folders, found, problems, "")
+    table = query.narrow(pd.DataFrame(found))
+    return set((select(table, query).table if query.experiment else table)["run_id"])
+
+
 def _wanted(table: pd.DataFrame, query: Query, composer: Composer) -> tuple[str, frozenset[str]]:
     """The scale at which most of the experiment's runs are in the table, and the ids of its runs at that scale."""
     experiment = str(query.experiment)
@@ -126,7 +147,7 @@ def _wanted(table: pd.DataFrame, query: Query, composer: Composer) -> tuple[str,
     best = max(wanted, key=lambda scale: len(wanted[scale] & there))  # the first of equals
     if not wanted[best] & there:
         configs = {scale: experiment_runs(experiment, scale, composer, tasks, query) for scale in scales}
-        raise NoRunsError(_nothing(query, configs, table))
+        raise _nothing(query, configs, table)
     return best, wanted[best]
 
 
@@ -197,7 +218,7 @@ def _axes(experiment: Mapping[str, Any], scale: str, query: Query | None) -> dic
     return {axis: [v for v in values if query is None or query.takes(axis, v)] for axis, values in axes.items()}
 
 
-def _nothing(query: Query, wanted: Mapping[str, Identities], table: pd.DataFrame) -> str:
+def _nothing(query: Query, wanted: Mapping[str, Identities], table: pd.DataFrame) -> NoRunsError:
     """What was looked for, what is there instead, and in which settings a run that comes near differs."""
     runs = table[[*WHO, "run_id"]].drop_duplicates("run_id").to_dict("records")
     counts: dict[str, int] = {}
@@ -207,10 +228,10 @@ def _nothing(query: Query, wanted: Mapping[str, Identities], table: pd.DataFrame
     held = ", ".join(f"{who} ({count})" for who, count in list(counts.items())[:6])
     more = f" and {len(counts) - 6} more kinds" if len(counts) > 6 else ""
     which = f" that pass the filters ({query.filters})" if query.filters else ""
-    return (
-        f"None of the runs of experiment={query.experiment}{which} is in {sources_text(query.folders)} "
+    return NoRunsError(
+        f"None of the runs of experiment={query.experiment}{which} is in {sources_text(query.folders)}",
         f"(looked at scale {' and '.join(wanted)}). There are runs of: {held}{more}."
-        f"{_near(runs, wanted, query.folders)} --all draws whatever is there."
+        f"{_near(runs, wanted, query.folders)} --all draws whatever is there.",
     )
 
 

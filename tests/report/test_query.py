@@ -1,4 +1,4 @@
-"""The one way in which `report`, `plot`, `compare`, `health` and `scorecard` choose runs."""
+"""The one way in which commands choose stored runs."""
 
 import json
 import re
@@ -14,6 +14,8 @@ from scorebo.report import provenance
 from scorebo.report.evidence import Evidence
 from scorebo.report.html.page_figures import GENERAL
 from scorebo.report.query import Query
+from scorebo.report.selection import selected_ids
+from scorebo.store import RunStore
 from scripts.validation.synthetic_results import make_results
 
 OWN_EXPERIMENT = """# @package _global_
@@ -82,8 +84,10 @@ class TestEveryCommand:
         if command != "scorecard":  # which tells of the experiments of its claims
             assert words in capsys.readouterr().out
 
-    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("command", [*COMMANDS, "collect --out out.csv", "failures"])
     def test_refuses_what_is_not_there(self, command, own, tmp_path, capsys):
+        name, *rest = command.split()
+        place = [] if name in ("collect", "failures") else ["--results"]
         for options, message in (
             ("--acquisition baald", "'baald'. Did you mean bald? Allowed: bald, mine."),
             ("--benchmark gramacy1,higdon", "Unknown benchmark of the runs in"),
@@ -95,7 +99,7 @@ class TestEveryCommand:
             ("--all --experiment own", "it goes with neither --scale nor --experiment"),
             ("--scale huge", "Unknown scale 'huge'"),
         ):
-            assert main([*command.split(), "--results", str(own), *options.split()]) == 2
+            assert main([name, *place, str(own), *rest, *options.split()]) == 2
             assert message in capsys.readouterr().err
         assert not list(tmp_path.glob("out.*"))
 
@@ -113,6 +117,43 @@ class TestEveryCommand:
         records.unlink()
         assert main([*command.split(), "--results", "runs", "--all"]) == 0
         assert f"{records.parent.relative_to(tmp_path)}: records.jsonl is missing" in capsys.readouterr().err
+
+
+class TestCollectAndFailures:
+    @pytest.mark.parametrize(
+        ("options", "runs"),
+        [
+            ("", 12),
+            ("--all", 12),
+            ("--experiment own --config-dir {configs} --benchmark branin --seeds 1-2", 4),
+            ("--acquisition mine --seeds 1,3", 4),
+        ],
+    )
+    def test_collect(self, options, runs, own, configs, capsys):
+        given = options.format(configs=configs).split()
+        for more in ([], ["--hyperparameters"]):
+            assert main(["collect", str(own), "--out", "out.csv", *given, *more]) == 0
+            assert f"{runs} runs, " in capsys.readouterr().out
+
+    def test_runs_of_one_name_with_different_settings(self, own, tmp_path, capsys):
+        shutil.copytree(own, tmp_path / "runs")
+        make_results(tmp_path / "runs", sweep_configs(["benchmark=branin", "acquisition=bald", "benchmark.total=6"]))
+        assert main(["collect", "runs", "--out", "out.csv", "--benchmark", "branin", "--acquisition", "bald"]) == 0
+        assert "4 runs, " in capsys.readouterr().out
+
+    def test_failures_of_a_run_that_has_no_record_yet(self, tmp_path, capsys):
+        for acquisition in ("bald", "random"):
+            (config,) = sweep_configs(["benchmark=branin", f"acquisition={acquisition}", f"results={tmp_path}"])
+            with RunStore(tmp_path, config) as store:
+                store.resume()
+                store.note_failure(1, [0.0, 0.0], "no solver", [])
+        assert main(["failures", str(tmp_path), "--acquisition", "bald"]) == 0
+        said = capsys.readouterr().out
+        assert said.count("no solver") == 1
+        assert "/bald/" in said
+        (tmp_path / "nothing").mkdir()
+        with pytest.raises(InputError, match="There are no runs in"):
+            selected_ids(Query(tmp_path / "nothing", benchmark=("branin",)))
 
 
 class TestReport:

@@ -18,7 +18,7 @@ from scorebo.report.figures.draw import FIGURES, OWN_FITS, figure_input
 from scorebo.report.figures.render import render
 from scorebo.report.html.panels import figure_panels
 from scorebo.report.query import Query
-from scorebo.report.selection import Selection
+from scorebo.report.selection import NoRunsError, Selection
 from scorebo.report.statistics.table import paper_order
 from scorebo.report.style import label, title
 
@@ -72,8 +72,9 @@ def page_figure(name: str, evidence: Evidence, words: str | None = None) -> Page
         found = figure.compute(table, notes)
     except InputError as error:
         # Of runs that were chosen all of it, which says how to choose others.
-        short = str(error).partition(". ")[0].partition(" (looked")[0].rstrip(".") + "."
-        reason = str(error) if evidence.query.explicit else short
+        reason = str(error)
+        if isinstance(error, NoRunsError) and not evidence.query.explicit:
+            reason = error.brief
         return PageFigure(figure.id, words, reason, _missing(name, figure, evidence))
     state = OWN_FITS if chosen is None else str(chosen)
     data = figure_panels(found)
