@@ -5,6 +5,8 @@ Hvarfner, Hellsten, Hutter, Nardi. Self-Correcting Bayesian Optimization through
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from botorch.models.model import Model
 from torch import Tensor
@@ -13,9 +15,9 @@ from scorebo.acquisition.base import OptimaAcquisition
 from scorebo.acquisition.conditioning import Optima, Prediction, below_optimum, check_optima
 from scorebo.acquisition.distances import Conditionals, Distance, load_distance, moment_match, screening_levels
 from scorebo.acquisition.mixture import Mixture, Normals
-from scorebo.acquisition.sal import ESTIMATOR_NAMES, MAX_ELEMENTS, levels_of
+from scorebo.acquisition.sal import MAX_ELEMENTS, SAL, levels_of
 from scorebo.acquisition.skew_normal import SkewNormals
-from scorebo.errors import InputError, check_choice, check_integer
+from scorebo.errors import InputError, check_choice
 
 CONDITION_ON = ("joint", "value", "location")
 CONDITIONALS = ("exact", "gaussian")
@@ -63,7 +65,8 @@ class SCoreBO(OptimaAcquisition):
         conditional: str = "exact",
         seed: int = 0,
     ) -> None:
-        self.check_options(distance, estimator, condition_on, truncate, num_samples, conditional, seed)
+        of_sal = {"distance": distance, "estimator": estimator, "num_samples": num_samples, "seed": seed}
+        self.check_options(condition_on, truncate, conditional, **of_sal)
         super().__init__(model)
         self.distance = load_distance(distance)
         self.estimator = estimator
@@ -81,21 +84,12 @@ class SCoreBO(OptimaAcquisition):
 
     @staticmethod
     def check_options(
-        distance: str | type[Distance] = "hellinger",
-        estimator: str = "moment_matching",
-        condition_on: str = "joint",
-        truncate: bool = True,
-        num_samples: int = 256,
-        conditional: str = "exact",
-        seed: int = 0,
+        condition_on: str = "joint", truncate: bool = True, conditional: str = "exact", **options: Any
     ) -> None:
-        """Refuse options that cannot be used, before there is a model."""
-        load_distance(distance)
-        check_choice("estimator", estimator, ESTIMATOR_NAMES)
+        """Refuse options that cannot be used, before there is a model; `options` are those that SAL has too."""
+        SAL.check_options(**options)
         check_choice("condition_on", condition_on, CONDITION_ON)
         check_choice("conditional", conditional, CONDITIONALS)
-        check_integer("num_samples", num_samples, 1)
-        check_integer("seed", seed, 0)
         if not isinstance(truncate, bool):
             raise InputError(f"truncate must be true or false, got {truncate!r}.")
         if condition_on != "joint" and not truncate:

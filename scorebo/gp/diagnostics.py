@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,13 @@ class Diagnostics:
     next_step_size: float | None = None
     num_partitions: int | None = None
     own: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """Diagnostics with these values, those of other names in `own`."""
+        known = {field.name for field in fields(cls)} - {"own"}
+        own = {name: values.pop(name) for name in list(values) if name not in known}
+        return cls(**values, own=own)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for a record."""

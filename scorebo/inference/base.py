@@ -98,6 +98,7 @@ class Sampler(ABC):
         return next(k for k, record in enumerate(records) if record["mcmc"]), None
 
 
+@dataclass
 class ChainSampler(Sampler):
     """A sampler that draws one chain in every fit and keeps every `thinning`-th draw.
 
@@ -109,9 +110,12 @@ class ChainSampler(Sampler):
         thinning: draws per sample.
     """
 
-    def __init__(self, warmup: int = 256, thinning: int = 16) -> None:
-        self.warmup = check_integer("warmup", warmup, 1)
-        self.thinning = check_integer("thinning", thinning, 1)
+    warmup: int = 256
+    thinning: int = 16
+
+    def __post_init__(self) -> None:
+        check_integer("warmup", self.warmup, 1)
+        check_integer("thinning", self.thinning, 1)
 
     @abstractmethod
     def chain(self, density: LogDensity, start: np.ndarray, draws: int, seed: int) -> Chain:

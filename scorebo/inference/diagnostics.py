@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from scorebo.gp.diagnostics import Diagnostics
-
 
 @dataclass(frozen=True)
 class Chain:
@@ -43,10 +41,10 @@ class Chain:
         return None
 
 
-def summarize(chain: Chain, **fields: Any) -> Diagnostics:
-    """Diagnostics of a chain; `fields` are those the chain does not know (sampler, seconds, …)."""
+def summarize(chain: Chain) -> dict[str, Any]:
+    """Those fields of `Diagnostics` that a chain gives."""
     depth, energy = chain.tree_depth, chain.energy
-    of_chain = {
+    return {
         "draws": len(chain.theta),
         "divergences": chain.divergences,
         "acceptance": chain.acceptance,
@@ -57,7 +55,6 @@ def summarize(chain: Chain, **fields: Any) -> Diagnostics:
         "rhat": split_rhat(chain.theta),
         "energy_bfmi": None if energy is None else bayesian_fraction_of_missing_information(energy),
     }
-    return Diagnostics(**(of_chain | fields))
 
 
 def bulk_ess(theta: np.ndarray) -> float | None:

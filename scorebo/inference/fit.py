@@ -12,9 +12,11 @@ from torch import Tensor
 
 from scorebo.errors import InputError, check_integer, check_tensor
 from scorebo.gp import FullyBayesianGP, LogDensity, Surrogate
-from scorebo.inference.base import Carry, Sampler, Samples
-from scorebo.inference.diagnostics import Diagnostics, summarize
-from scorebo.inference.samplers import build_sampler
+from scorebo.gp.diagnostics import Diagnostics
+from scorebo.inference.base import COMMON, Carry, Sampler, Samples, State, make
+from scorebo.inference.diagnostics import summarize
+from scorebo.inference.partition_chain import PartitionSampler
+from scorebo.inference.samplers import MAP, sampler_class
 from scorebo.store.checksummed import seal, unseal
 
 
@@ -54,24 +56,35 @@ def fit_gp(
     density = chosen.density(X.numpy(), Y[:, 0].numpy(), model)
     samples = _checked(chosen.sample(density, num_mcmc_samples, seed, carry.state), chosen, density)
     carry.state = samples.state
-    diagnostics = _diagnostics(
-        samples,
-        sampler=chosen.name,
-        gradient_evaluations=density.evaluations,
-        wall_seconds=time.perf_counter() - began,
-    )
-    parameters = {name: torch.from_numpy(values) for name, values in density.constrain(samples.theta).items()}
+    told = {"draws": len(samples.theta)} if samples.chain is None else summarize(samples.chain)
+    told |= {**samples.diagnostics, "sampler": chosen.name, "gradient_evaluations": density.evaluations}
     return FullyBayesianGP(
         X,
         Y,
         kernel=samples.kernel or density.kernel(samples.theta),
         noise_floor=density.noise_floor,
-        diagnostics=diagnostics,
-        lengthscale=parameters["lengthscale"],
-        outputscale=parameters["outputscale"],
-        noise=parameters["noise"],
-        mean=parameters["mean"],
+        diagnostics=Diagnostics.of(wall_seconds=time.perf_counter() - began, **told),
+        **{name: torch.from_numpy(values) for name, values in density.constrain(samples.theta).items()},
     )
+
+
+class _Known(Sampler):
+    """Of models whose hyperparameters are all known: nothing is sampled."""
+
+    name = "known"
+
+    def sample(self, density: LogDensity, num_samples: int, seed: int, state: State | None) -> Samples:
+        return Samples(np.empty((1, 0)))
+
+
+def build_sampler(model: Surrogate, sampler: str | type[Sampler] = "nuts", **settings: Any) -> Sampler:
+    """The sampler of fits of a model: the named one, unless the model has one of its own."""
+    named = make(sampler_class(sampler), settings)
+    if model.is_known:
+        return _Known()
+    if model.partitions is not None:
+        return PartitionSampler(**{name: settings[name] for name in COMMON if name in settings})
+    return MAP() if model.estimate == "map" else named
 
 
 def _checked(samples: Samples, sampler: Sampler, density: LogDensity) -> Samples:
@@ -86,15 +99,6 @@ def _checked(samples: Samples, sampler: Sampler, density: LogDensity) -> Samples
     except TypeError as error:
         raise InputError(f"State or diagnostics of sampler '{sampler.name}' are not JSON. {error}") from error
     return dataclasses.replace(samples, theta=theta, **stored)
-
-
-def _diagnostics(samples: Samples, **fields: Any) -> Diagnostics:
-    known = {field.name for field in dataclasses.fields(Diagnostics)}
-    own = {name: value for name, value in samples.diagnostics.items() if name not in known}
-    fields |= {name: value for name, value in samples.diagnostics.items() if name in known} | {"own": own}
-    if samples.chain is None:
-        return Diagnostics(draws=len(samples.theta), **fields)
-    return summarize(samples.chain, **fields)
 
 
 def check_data(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,44 +10,55 @@ partition that comes up again is not fitted again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from scorebo.errors import check_integer
 from scorebo.gp import Additive, LogDensity, Surrogate
 from scorebo.gp.kernels import as_kernel
 from scorebo.gp.partitions import Labels, Partitions, canonical
 from scorebo.inference import maximum
 from scorebo.inference.base import Samples, State
-from scorebo.inference.samplers import PartitionSampler
+from scorebo.inference.samplers import MAP
 from scorebo.seeds import derive
 
 # Where the climbs to a maximum begin: lengthscale, and the share of noise in the variance of the outputs ᵒ.
 STARTS = ((0.5, 0.1), (0.2, 0.5))
 
 
-def sample(
-    settings: PartitionSampler, density: LogDensity, num_samples: int, seed: int, state: State | None
-) -> Samples:
-    """Every `thinning`-th partition of a chain that starts at the last one of the fit before."""
-    surrogate, dim = density.surrogate, density.dim_inputs
-    partitions = surrogate.partitions
-    assert partitions is not None
-    partitions.check_dim(dim)
-    fits = PartitionFits(density.X, density.y, surrogate)
-    start = partitions.first(dim) if state is None else tuple(state["labels"])
-    steps = settings.warmup + settings.thinning * num_samples
-    rng = np.random.default_rng(derive("partitions", seed))
-    chain = walk(lambda labels: fits(labels).log_likelihood, partitions, start, steps, rng)
-    kept = chain.states[settings.warmup :][settings.thinning - 1 :: settings.thinning]
-    density.evaluations = fits.evaluations
-    return Samples(
-        np.stack([fits(labels).theta for labels in kept]),
-        state={"labels": list(kept[-1])},
-        diagnostics={"acceptance": chain.acceptance, "num_partitions": len(fits)},
-        kernel=Additive(as_kernel(surrogate.kernel), tuple(kept)),
-    )
+class PartitionSampler(MAP):
+    """Every `thinning`-th partition after `warmup` of a chain that starts at the last one of the fit before."""
+
+    name = "partitions"
+
+    def __init__(self, warmup: int = 256, thinning: int = 16) -> None:
+        self.warmup = check_integer("warmup", warmup, 1)
+        self.thinning = check_integer("thinning", thinning, 1)
+
+    def sample(self, density: LogDensity, num_samples: int, seed: int, state: State | None) -> Samples:
+        surrogate, dim = density.surrogate, density.dim_inputs
+        partitions = surrogate.partitions
+        assert partitions is not None
+        partitions.check_dim(dim)
+        fits = PartitionFits(density.X, density.y, surrogate)
+        start = partitions.first(dim) if state is None else tuple(state["labels"])
+        rng = np.random.default_rng(derive("partitions", seed))
+        steps = self.warmup + self.thinning * num_samples
+        chain = walk(lambda labels: fits(labels).log_likelihood, partitions, start, steps, rng)
+        kept = chain.states[self.warmup :][self.thinning - 1 :: self.thinning]
+        density.evaluations = fits.evaluations
+        return Samples(
+            np.stack([fits(labels).theta for labels in kept]),
+            state={"labels": list(kept[-1])},
+            diagnostics={"acceptance": chain.acceptance, "num_partitions": len(fits)},
+            kernel=Additive(as_kernel(surrogate.kernel), tuple(kept)),
+        )
+
+    def restart(self, records: Sequence[Mapping[str, Any]]) -> tuple[int, State | None]:
+        return len(records), {"labels": records[-1]["hyperparameters"]["group"][-1]}
 
 
 @dataclass(frozen=True)

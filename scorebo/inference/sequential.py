@@ -17,7 +17,7 @@ import numpy as np
 from scorebo.gp import LogDensity
 from scorebo.inference import hmc
 from scorebo.inference.base import Samples
-from scorebo.inference.samplers import REFRESH_EVERY, REFRESH_FRACTION, Sequential
+from scorebo.inference.samplers import NUTS, Sequential
 from scorebo.inference.whitening import whitening_factor
 from scorebo.seeds import derive
 
@@ -103,7 +103,8 @@ def sample(
         state = step.state
         told |= {"acceptance": step.acceptance, "step_size": state.step_size, "num_refreshes": state.num_refreshes}
         return Samples(state.theta, state=state.as_dict(), diagnostics=told)
-    draws = settings.nuts.sample(density, num_samples, seed, None)
+    cold = NUTS(settings.warmup, settings.thinning, settings.max_tree_depth, settings.target_acceptance)
+    draws = cold.sample(density, num_samples, seed, None)
     state = _begin(draws, density, before)
     told |= {"refresh_reason": reason, "num_refreshes": state.num_refreshes, "next_step_size": state.step_size}
     return replace(draws, state=state.as_dict(), diagnostics={**draws.diagnostics, **told})
@@ -150,7 +151,7 @@ def _begin(draws: Samples, density: LogDensity, before: State | None) -> State:
 
 
 def refresh_period(
-    n: int, refresh_every: int = REFRESH_EVERY, refresh_fraction: float | None = REFRESH_FRACTION
+    n: int, refresh_every: int = Sequential.refresh_every, refresh_fraction: float | None = Sequential.refresh_fraction
 ) -> int:
     """Fits from one scheduled cold chain to the next at n observations.
 

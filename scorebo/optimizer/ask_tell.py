@@ -21,7 +21,7 @@ from scorebo.config.schema import ON_FAILURE
 from scorebo.errors import InputError, check_choice, check_integer, check_tensor, reason_of
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry
-from scorebo.inference.samplers import build_sampler
+from scorebo.inference.fit import build_sampler
 from scorebo.run.avoidance import MOST_FAILURES, fit_tried, propose, tried_points
 from scorebo.search.box import Bounds, check_bounds, unit_box
 from scorebo.seeds import derive

@@ -20,7 +20,7 @@ from scorebo.config import instantiate, load_model, sampler_settings
 from scorebo.errors import EvaluationError, InputError, TaskError, describe_point, reason_of
 from scorebo.gp import FullyBayesianGP
 from scorebo.inference import Carry
-from scorebo.inference.samplers import build_sampler
+from scorebo.inference.fit import build_sampler
 from scorebo.run import metrics
 from scorebo.run.avoidance import MOST_FAILURES, fit_tried, propose, tried_points
 from scorebo.run.processor import processor_seconds

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
+from scorebo.gp.diagnostics import Diagnostics
 from scorebo.inference.diagnostics import (
     Chain,
     bayesian_fraction_of_missing_information,
@@ -63,7 +64,8 @@ def test_energy_statistic_by_hand():
 
 
 def test_too_few_draws_give_nothing_instead_of_nan():
-    diagnostics = summarize(Chain(np.zeros((2, 3))), sampler="nuts", wall_seconds=0.1, gradient_evaluations=5)
+    told = summarize(Chain(np.zeros((2, 3))))
+    diagnostics = Diagnostics.of(**told, sampler="nuts", wall_seconds=0.1, gradient_evaluations=5)
     assert diagnostics.ess_bulk is None
     assert diagnostics.rhat is None
     assert diagnostics.as_dict()["draws"] == 2
