@@ -142,18 +142,7 @@ def query_of(options: argparse.Namespace) -> Query:
     """What the options of `add_selection` ask for."""
     from scorebo.report.query import Query
 
-    given = {name: getattr(options, name) for name in (*FILTERS, "seeds")}
-    texts = {name: ",".join(values) for name, values in given.items() if values is not None}
-    return Query(
-        options.results or Path("results"),
-        scale=options.scale,
-        experiment=options.experiment,
-        everything=options.all,
-        seeds=texts.pop("seeds", None),
-        config_dir=options.config_dir,
-        healthy_only=getattr(options, "healthy_only", False),
-        **{name: tuple(map(str.strip, text.split(","))) for name, text in texts.items()},
-    )
+    return Query.from_dict(vars(options))
 
 
 def evidence_of(query: Query) -> Evidence:

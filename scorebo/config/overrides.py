@@ -39,7 +39,8 @@ def parse(overrides: Sequence[str]) -> list[Override]:
         return OverridesParser.create().parse_overrides(list(overrides))
     except OverrideParseException as error:
         raise InputError(
-            f"Cannot read '{error.override}': a setting is given as NAME=VALUE, e.g. seed=2 or mcmc.warmup=64."
+            f"Cannot read '{error.override}': a setting is given as NAME=VALUE, e.g. seed=2 or mcmc.warmup=64; in a "
+            "sweep several values as NAME=A,B or NAME=range(1,26)."
         ) from error
 
 

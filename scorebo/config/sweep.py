@@ -9,7 +9,8 @@ from typing import Any
 
 from scorebo.config.choices import GROUPS, available
 from scorebo.config.compose_many import Composer
-from scorebo.config.overrides import of_experiment
+from scorebo.config.composition import explained
+from scorebo.config.overrides import of_experiment, parse
 from scorebo.config.scale import at_scale
 from scorebo.errors import InputError, check_integer
 from scorebo.store.identity import run_id
@@ -90,13 +91,11 @@ def _combinations(overrides: Sequence[str], composer: Composer) -> Iterator[tupl
 
 def parse_sweep(overrides: Sequence[str], config_dir: Path | None = None) -> dict[str, list[Any]]:
     """What each setting is to be, in the order given: texts as on the command line, the seed's as they are read."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import Glob
-    from hydra.errors import HydraException, OverrideParseException
 
     given: dict[str, list[Any]] = {}
-    try:
-        for override in OverridesParser.create().parse_overrides(list(overrides)):
+    with explained():
+        for override in parse(overrides):
             key = override.get_key_element()
             if key.lstrip("+") in CHOICES:
                 key = key.lstrip("+")
@@ -119,13 +118,6 @@ def parse_sweep(overrides: Sequence[str], config_dir: Path | None = None) -> dic
                 raise InputError(f"A sweep has one '{key}', got {override.input_line}: it cannot be swept over.")
             if not given[key]:
                 raise InputError(f"Nothing to sweep: {override.input_line} stands for no value. {WHAT_TO_GIVE}.")
-    except OverrideParseException as error:
-        raise InputError(
-            f"Cannot read '{error.override}': a setting is given as NAME=VALUE, several values as NAME=A,B or "
-            "NAME=range(1,26)."
-        ) from error
-    except HydraException as error:
-        raise InputError(str(error).splitlines()[0]) from error
     return given
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import math
@@ -25,14 +26,13 @@ from scorebo.inference.fit import build_sampler
 from scorebo.run.avoidance import MOST_FAILURES, fit_tried, propose, tried_points
 from scorebo.search.box import Bounds, check_bounds, unit_box
 from scorebo.seeds import derive
-from scorebo.store import write_atomically
+from scorebo.store import IDENTITY_NODES, write_atomically
 from scorebo.transforms.standardize import DataTransform
 
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
-NODES = ("model", "mcmc", "acquisition", "acquisition_optimizer")
-OPTIONS = ("file", "initial", "maximize", "settings")
+NODES = tuple(node for node in IDENTITY_NODES if node not in ("benchmark", "seed"))
 
 
 @dataclass(frozen=True)
@@ -273,8 +273,9 @@ def optimize(
         InputError: the function raised, or returned no finite number; with "avoid", at too many points in a row.
     """
     check_integer("budget", budget, 2)
+    allowed = inspect.signature(Optimizer).parameters.keys() - inspect.signature(optimize).parameters.keys()
     for name in options:
-        check_choice("option of optimize", name, OPTIONS)
+        check_choice("option of optimize", name, allowed)
     optimizer = Optimizer(bounds, acquisition, seed=seed, on_failure=on_failure, **options)
     failures = 0  # in a row
     while len(optimizer.values) < budget:

@@ -135,16 +135,18 @@ class Query:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any], results: Sources | None = None) -> Query:
-        """The query of `as_dict`; with `results` in other folders."""
+        """The query of `as_dict`, or of the options of a command; with `results` in other folders."""
+        seeds = found.get("seeds")
+        names = {column: [name for text in found.get(column) or () for name in text.split(",")] for column in NAMES}
         return cls(
-            results or found.get("results", "results"),
+            results or found.get("results") or "results",
             scale=found.get("scale"),
             experiment=found.get("experiment"),
             everything=bool(found.get("all")),
-            seeds=found.get("seeds"),
+            seeds=",".join(seeds) if isinstance(seeds, list) else seeds,
             config_dir=Path(found["config_dir"]) if found.get("config_dir") else None,
             healthy_only=bool(found.get("healthy_only")),
-            **{column: tuple(found.get(column, ())) for column in NAMES},
+            **{column: tuple(map(str.strip, listed)) for column, listed in names.items()},
         )
 
 

@@ -18,15 +18,6 @@ __all__ = [
     "RunStore",
     "active_inputs",
     "collect",
-    "collect_hyperparameters",
-    "find_runs",
-    "identity_nodes",
-    "in_task_units",
-    "read_records",
-    "run_folder",
-    "run_id",
-    "separation",
-    "truncate_to",
-    "write_atomically",
-    "write_table",
 ]
+__all__ += ["collect_hyperparameters", "find_runs", "identity_nodes", "in_task_units", "read_records", "run_folder"]
+__all__ += ["run_id", "separation", "truncate_to", "write_atomically", "write_table"]
