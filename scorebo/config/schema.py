@@ -44,10 +44,18 @@ class Optima(TypedDict, total=False):
     version: Annotated[int | None, count]
 
 
+class Mcmc(Optima, total=False):
+    """What every node `mcmc` has; `sampler` and what else is there are checked by the sampler's class."""
+
+    warmup: Annotated[int, count]
+    thinning: Annotated[int, count]
+    num_mcmc_samples: Annotated[int, count]
+
+
 def check_mcmc(name: str, node: Any) -> None:
-    """Check how optima are drawn; what else is there are the sampler's settings, which its class checks."""
+    """Check the settings of `mcmc`, those of the sampler by its class."""
     check_node(name, node)
-    _check({key: value for key, value in node.items() if key in get_type_hints(Optima)}, Optima, name)
+    _check({key: value for key, value in node.items() if key in get_type_hints(Mcmc)}, Mcmc, name)
     check_settings(**sampler_settings(node))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from scorebo.errors import InputError, check_integer, check_number, load_class
+from scorebo.errors import check_integer, check_number, load_class
 from scorebo.inference.base import ChainSampler, Sampler, Samples, State, make
 from scorebo.seeds import derive
 
@@ -36,9 +36,7 @@ class NUTS(ChainSampler):
         if self.max_tree_depth is not None:
             check_integer("max_tree_depth", self.max_tree_depth, 1)
         if self.target_acceptance is not None:
-            check_number("target_acceptance", self.target_acceptance, 0.0, exclusive=True)
-            if self.target_acceptance >= 1.0:
-                raise InputError(f"target_acceptance must be below 1, got {self.target_acceptance:g}.")
+            check_number("target_acceptance", self.target_acceptance, 0.0, exclusive=True, below=1.0)
 
     @property
     def options(self) -> dict[str, Any]:

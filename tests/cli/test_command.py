@@ -214,7 +214,7 @@ def test_help_shows_examples(command, capsys):
         ([*RUN, "~mcmc.warmup"], "mcmc.warmup must be a whole number"),
         ([*RUN, "acquisition_optimizer=3"], "acquisition_optimizer"),
         ([*RUN, "mcmc.warmup=0"], "mcmc.warmup must be a whole number of at least 1"),
-        ([*RUN, "mcmc.target_acceptance=1"], "target_acceptance must be below 1"),
+        ([*RUN, "mcmc.target_acceptance=1"], "target_acceptance must be a finite number above 0 and below 1"),
         ([*RUN, "+foo=3"], "Unknown setting in 'the configuration' 'foo'"),
         ([*RUN, "model.mean=abc"], "mean of model 'al_lognormal'"),
         ([*RUN, "model.mean=.nan"], "mean"),

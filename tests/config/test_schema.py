@@ -12,6 +12,7 @@ from scorebo.config.choices import GROUPS
 from scorebo.config.compose_many import Composer
 from scorebo.config.schema import TOP_LEVEL, AcquisitionOptimizer, Mcmc, RunConfig, check_config
 from scorebo.errors import InputError
+from scorebo.inference.samplers import SAMPLERS
 
 BASE = ["benchmark=gramacy1", "acquisition=sal_hr"]
 
@@ -24,8 +25,10 @@ def test_the_type_has_every_setting_of_the_configs_and_no_other():
     files = OmegaConf.load(config_root() / "config.yaml")
     assert {*files, *(group for group in GROUPS if "/" not in group)} - {"defaults", "hydra"} == set(TOP_LEVEL)
     assert settings(RunConfig) == set(TOP_LEVEL)
-    mcmc = [compose([*BASE, f"mcmc={sampler}"]).mcmc for sampler in ("nuts", "sequential")]
-    assert {name for node in mcmc for name in node} | {"version"} == settings(Mcmc)
+    for sampler in ("nuts", "sequential"):
+        mcmc = compose([*BASE, f"mcmc={sampler}"]).mcmc
+        own = set(inspect.signature(SAMPLERS[sampler]).parameters)
+        assert {*mcmc, "version"} == settings(Mcmc) | own | {"sampler"}
     optimizer = compose(BASE).acquisition_optimizer
     assert {*optimizer, "version"} == settings(AcquisitionOptimizer)
     assert set(optimizer) <= set(inspect.signature(maximize).parameters)
@@ -39,11 +42,11 @@ def test_what_is_not_the_samplers():
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("mcmc.target_acceptance=0", "mcmc.target_acceptance must be a finite number above 0 and below 1, got 0"),
+        ("mcmc.target_acceptance=0", "target_acceptance must be a finite number above 0 and below 1, got 0"),
         ("mcmc.target_acceptance=1.0", "above 0 and below 1, got 1.0"),
         ("mcmc.warmup=null", "mcmc.warmup must be a whole number of at least 1, got None"),
         ("mcmc.warmup=true", "got True"),
-        ("+mcmc.transition=6", "Unknown setting in 'mcmc' 'transition'. Did you mean transitions"),
+        ("+mcmc.transition=6", "Unknown setting of sampler 'nuts' 'transition'. Allowed: max_tree_depth"),
         (
             "+acquisition_optimizer.restarts=6",
             "Unknown setting in 'acquisition_optimizer' 'restarts'. Did you mean num",

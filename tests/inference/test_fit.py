@@ -216,7 +216,7 @@ class TestFailingSampler:
         ({"sampler": "sequential", "refresh_fraction": -0.1}, "refresh_fraction must be a finite number of at least 0"),
         ({"transitions": 3}, "Unknown setting of model 'bo_lognormal' 'transitions'"),
         ({"max_tree_depth": 0}, "max_tree_depth must be a whole number"),
-        ({"target_acceptance": 1.0}, "target_acceptance must be below 1, got 1"),
+        ({"target_acceptance": 1.0}, "target_acceptance must be a finite number above 0 and below 1, got 1"),
         ({"model": load_model("botorch"), "wrong": 1}, "Unknown setting of model 'botorch' 'wrong'"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
         ({"kernel": "periodic"}, "Unknown kernel 'periodic'"),
