@@ -106,7 +106,7 @@ def _sweep(options: argparse.Namespace) -> int:
     names = parse_sweep(overrides, options.config_dir).get("experiment", [])
     experiment = ",".join(names) if len(names) > 1 else None
     if options.dry_run:
-        from scorebo.launch.plan import plan
+        from scorebo.launch.estimate import plan
 
         print(plan(configs, experiment))
         return 0

@@ -23,7 +23,7 @@ from scorebo.launch.run_notes import read_note
 from scorebo.launch.sweep import Sweep, SweepRun
 
 if TYPE_CHECKING:
-    from scorebo.launch.plan import Workload
+    from scorebo.launch.estimate import Workload
 
 
 # States of runs that nobody goes on with by itself.

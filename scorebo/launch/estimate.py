@@ -1,53 +1,37 @@
-"""What a sweep would cost: from the stored timings of similar runs, where there are any, or from a short pilot."""
+"""`scorebo sweep --dry-run`: what would be submitted, and what it would cost.
+
+The costs are those of similar runs that are stored, where there are any, or of a short pilot.
+"""
 
 from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch import run_notes
-from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
-from scorebo.launch.timings import Spent, iteration_timings, spent
+from scorebo.launch.display import duration
+from scorebo.launch.submit import check_launcher, unfinished
+from scorebo.launch.sweep import SWEEPS, Sweep, SweepRun, folder_name, sweeps_in
+from scorebo.launch.timings import Cost, Spent, iteration_timings, spent
+from scorebo.store import RunStore
 from scorebo.store.identity import identity_nodes, node_name, run_id
+from scorebo.store.markers import read_checkpoint
 from scorebo.store.stored_config import read_config
 
 # Similar runs that are read for one kind; more would hardly change the mean.
 _ENOUGH = 5
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a kind of run takes where no other work slows it down.
-
-    Attributes:
-        seconds: wall time of each iteration with a model, that after the initial design first.
-        memory_mb: peak memory.
-        source: "stored", "stored wall" (without processor times), "pilot" or "guess".
-        cpu_seconds: processor time of each of these iterations; None where nobody knows.
-    """
-
-    seconds: list[float]
-    memory_mb: float | None
-    source: str
-    cpu_seconds: list[float] | None = None
-
-    def of(self, first: int, last: int) -> float:
-        """Wall time of the iterations `first` … `last`, counted like `seconds` from 0, the last not included."""
-        return _sum(self.seconds, first, last)
-
-    def cpu_of(self, first: int, last: int, threads: int) -> float:
-        """Processor time of these iterations; where it is not known, as if every thread computed all the time."""
-        return threads * self.of(first, last) if self.cpu_seconds is None else _sum(self.cpu_seconds, first, last)
-
-
-def _sum(values: Sequence[float], first: int, last: int) -> float:
-    missing = max(0, last - max(first, len(values)))
-    return sum(values[first:last]) + missing * (values[-1] if values else 0.0)
+_SOURCES = {
+    "stored": "the timings of similar runs in the results",
+    "stored wall": "the wall time of similar runs, which have no processor time: too long if their machine was busy",
+    "pilot": "a short pilot",
+    "guess": "the others: the pilot had no time for them",
+}
 
 
 def kind_of(config: Mapping[str, Any]) -> str:
@@ -117,17 +101,11 @@ def extrapolated(timings: Sequence[Sequence[float]], count: int) -> list[float]:
     ]
     if len(typical) < count:
         squares = [float(k * k) for k in range(len(typical))]
-        a, b = _line(squares, typical)
+        b = statistics.linear_regression(squares, typical).slope if len(typical) > 1 else 0.0
+        b = max(b, 0.0)  # an iteration does not get cheaper with more observations
+        a = statistics.fmean(typical) - b * statistics.fmean(squares)
         typical += [max(a + b * k * k, typical[-1]) for k in range(len(typical), count)]
     return typical
-
-
-def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """Intercept and slope, the latter not negative: an iteration does not get cheaper with more observations."""
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    spread = sum((value - mean_x) ** 2 for value in x)
-    slope = sum((u - mean_x) * (v - mean_y) for u, v in zip(x, y, strict=True)) / spread if spread else 0.0
-    return mean_y - max(slope, 0.0) * mean_x, max(slope, 0.0)
 
 
 def costs(configs: Sequence[Mapping[str, Any]], results: Path) -> dict[str, Cost]:
@@ -138,8 +116,8 @@ def costs(configs: Sequence[Mapping[str, Any]], results: Path) -> dict[str, Cost
     kinds = {kind_of(config): config for config in configs}
     known = {kind: cost for kind, config in kinds.items() if (cost := stored.cost(config))}
     known |= pilot({kind: config for kind, config in kinds.items() if kind not in known})
-    guess = _mean([cost.seconds for cost in known.values()])
-    cpu_guess = _mean([cost.cpu_seconds for cost in known.values() if cost.cpu_seconds])
+    guess = _mean(cost.seconds for cost in known.values())
+    cpu_guess = _mean(cost.cpu_seconds for cost in known.values())
     for kind, config in kinds.items():
         if kind not in known and guess:
             count = _models(config)
@@ -147,7 +125,79 @@ def costs(configs: Sequence[Mapping[str, Any]], results: Path) -> dict[str, Cost
     return known
 
 
-def _mean(costs: Sequence[Sequence[float]]) -> float | None:
-    """The mean over the kinds of runs of their seconds an iteration."""
-    means = [sum(seconds) / len(seconds) for seconds in costs if seconds]
-    return sum(means) / len(means) if means else None
+def _mean(costs: Iterable[Sequence[float] | None]) -> float | None:
+    """The mean over the kinds of runs of their seconds an iteration, where these are known."""
+    means = [statistics.fmean(seconds) for seconds in costs if seconds]
+    return statistics.fmean(means) if means else None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The unfinished runs of a sweep that could be submitted.
+
+    Attributes:
+        folder: of the sweep, its number apart.
+        runs: how many there are.
+        threads: of a run, at most.
+        workers: the setting of that name.
+        seconds: wall time of each run whose cost is known.
+        cpu_seconds: processor time of each of these.
+        memory_mb: the largest peak memory; None if unknown.
+    """
+
+    folder: Path
+    runs: int
+    threads: int
+    workers: int | None
+    seconds: list[float]
+    cpu_seconds: list[float]
+    memory_mb: float | None
+
+    def costs(self, core_seconds: float, wall: float | None = None, at_a_time: str = "") -> list[str]:
+        """Core-hours, wall time (None: unknown) with so much `at_a_time`, and memory, a line each."""
+        if not self.seconds:
+            return ["no estimate: no similar run is stored, and the pilot failed"]
+        longest = max(self.seconds)
+        whole = "unknown" if wall is None else f"{duration(max(wall, longest))} with {at_a_time} at a time"
+        return [
+            f"core-hours  {core_seconds / 3600:.3g}",
+            f"wall time   {whole}; the longest run takes {duration(longest)}",
+            f"memory      {f'{self.memory_mb:.0f} MB a run' if self.memory_mb else 'unknown'}",
+        ]
+
+
+def plan(configs: Sequence[Mapping[str, Any]], experiment: str | None = None) -> str:
+    """How many runs, how many are done, what the others cost, and how the launcher would submit them.
+
+    `experiment` is that of `Sweep.create`.
+    """
+    launcher = check_launcher(configs)
+    left = [configs[index] for index in unfinished(configs)]
+    lines = [f"{len(configs)} runs, {len(configs) - len(left)} of them finished already"]
+    if not left:
+        return lines[0]
+    results = Path(configs[0]["results"])
+    known = costs(left, results)
+    priced = [(config, cost) for config in left if (cost := known.get(kind_of(config)))]
+    counts = Counter(cost.source for _, cost in priced)
+    lines += [f"  {counts[source]} runs estimated from {text}" for source, text in _SOURCES.items() if counts[source]]
+    threads = max(int(config["threads"]) for config in configs)
+    todo = [(cost, _done(config), _models(config)) for config, cost in priced]
+    name = folder_name(experiment or (configs[0].get("experiment") or {}).get("name"))
+    work = Workload(
+        folder=results.resolve() / SWEEPS / f"{name}-N",
+        runs=len(left),
+        threads=threads,
+        workers=configs[0].get("workers"),
+        seconds=[cost.of(done, count) for cost, done, count in todo],
+        cpu_seconds=[cost.cpu_of(done, count, threads) for cost, done, count in todo],
+        memory_mb=max((cost.memory_mb for _, cost in priced if cost.memory_mb), default=None),
+    )
+    return "\n".join(lines + launcher.describe(work))
+
+
+def _done(config: Mapping[str, Any]) -> int:
+    """How many iterations with a model a run has done."""
+    store = RunStore(config["results"], config)
+    checkpoint, _ = read_checkpoint(store.folder, store.run_id)
+    return max(0, (checkpoint.iteration if checkpoint else 0) - int(config["benchmark"]["initial"]))

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from scorebo.errors import InputError
-from scorebo.launch.folders import SWEEPS
+from scorebo.launch.sweep import SWEEPS
 from scorebo.store import write_atomically
 from scorebo.store.folder import check_format
 from scorebo.store.markers import finished_run

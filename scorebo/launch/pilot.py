@@ -16,13 +16,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scorebo.launch.timings import spent
+from scorebo.launch.timings import Cost, spent
 from scorebo.threads import VARIABLES
-
-if TYPE_CHECKING:
-    from scorebo.launch.estimate import Cost
 
 # Seconds after which no further kind of run is begun, and after which the pilot is ended, whatever it is at.
 BEGIN_SECONDS = 90.0
@@ -76,8 +73,6 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _read(answers: str) -> dict[str, Cost]:
-    from scorebo.launch.estimate import Cost
-
     found = {}
     for line in answers.splitlines():
         with contextlib.suppress(ValueError, LookupError, TypeError):  # cut short, or printed by a task

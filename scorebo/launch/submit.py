@@ -10,9 +10,8 @@ from typing import Any
 from scorebo.errors import InputError
 from scorebo.launch.base import Launcher, load_launcher
 from scorebo.launch.finished_runs import FinishedRuns
-from scorebo.launch.folders import SWEEPS
 from scorebo.launch.status import RunStatus
-from scorebo.launch.sweep import Sweep
+from scorebo.launch.sweep import SWEEPS, Sweep
 from scorebo.store import RunStore
 
 

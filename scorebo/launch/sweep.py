@@ -15,8 +15,10 @@ Nothing here says that a run is finished: only its own marker in its folder does
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import getpass
+import itertools
 import json
 import os
 import socket
@@ -30,7 +32,6 @@ from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
 from scorebo.files import storage_errors
-from scorebo.launch.folders import new_folder, read_json, sweep_folders
 from scorebo.store import RunStore, write_atomically
 from scorebo.store.lock import is_locked
 from scorebo.store.resume import RUN_DIGITS
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from scorebo.launch.base import Launcher
 
 FORMAT = 1
+# Where sweeps lie: a folder each, below this one of the results.
+SWEEPS = ".sweeps"
 # File systems take 255 bytes, and a number follows.
 NAME_LENGTH = 200
 
@@ -91,7 +94,7 @@ class Sweep:
                 raise InputError(f"A sweep has one '{name}': it cannot be swept over.")
         experiment = experiment or (configs[0].get("experiment") or {}).get("name")
         results = Path(configs[0]["results"])
-        sweep = cls(new_folder(results, folder_name(experiment)))
+        sweep = cls(_new_folder(results, folder_name(experiment)))
         runs, lines, at = [], [], 0
         for config in configs:
             store = RunStore(results, config)
@@ -132,7 +135,7 @@ class Sweep:
     @cached_property
     def about(self) -> dict[str, Any]:
         """What `sweep.json` says."""
-        about = read_json(self.folder / "sweep.json")
+        about = _read_json(self.folder / "sweep.json")
         if about.get("format") != FORMAT:
             raise InputError(
                 f"{self.folder} has format {about.get('format')}; this version of scorebo reads and writes format "
@@ -160,7 +163,7 @@ class Sweep:
     def runs(self) -> list[SweepRun]:
         """Every run, in the order of submission."""
         _ = self.about  # refuses another format
-        return [SweepRun(**run) for run in read_json(self.folder / "runs.json")]
+        return [SweepRun(**run) for run in _read_json(self.folder / "runs.json")]
 
     def config(self, index: int) -> dict[str, Any]:
         """The frozen configuration of a run, with the results where they are now."""
@@ -205,7 +208,9 @@ def folder_name(experiment: str | None) -> str:
 
 def sweeps_in(results: Path, which: str | None = None) -> list[Sweep]:
     """The sweeps of a results folder, oldest first; `which`: those of an experiment, or the one of that name."""
-    sweeps = [Sweep(path) for path in sweep_folders(results)]
+    sweeps: list[Sweep] = []
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        sweeps += [Sweep(path) for _, path in _numbered(results) if (path / "sweep.json").exists()]
     if which is None:
         return sweeps
     chosen = [sweep for sweep in sweeps if which in (sweep.name, *sweep.experiments)]
@@ -214,3 +219,37 @@ def sweeps_in(results: Path, which: str | None = None) -> list[Sweep]:
         there = f"There are {', '.join(sorted(known))}." if known else "None was submitted there."
         raise InputError(f"No sweep or experiment '{which}' in {results}. {there}")
     return chosen
+
+
+def _new_folder(results: Path, name: str) -> Path:
+    """`<name>-<n>` with the next number of all sweeps; safe with another submission at the same time."""
+    parent = results / SWEEPS
+    with storage_errors(parent):
+        if results.exists() and not results.is_dir():
+            raise InputError(f"The results folder {results} is a file. Choose another with results=DIR.")
+        parent.mkdir(parents=True, exist_ok=True)
+        last = max((number for number, _ in _numbered(results)), default=0)
+        for number in itertools.count(last + 1):
+            folder = parent / f"{name}-{number}"
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir()
+                break
+        (folder / "logs").mkdir()
+        (folder / "notes").mkdir()
+    return folder.resolve()
+
+
+def _numbered(results: Path) -> list[tuple[int, Path]]:
+    """What ends in a number where sweeps lie, in the order of the numbers."""
+    endings = ((path.name.rpartition("-")[2], path) for path in (results / SWEEPS).iterdir())
+    return sorted((int(ending), path) for ending, path in endings if ending.isdecimal())
+
+
+def _read_json(path: Path) -> Any:
+    """What a file of a sweep holds."""
+    with storage_errors(path, "read"):
+        data = path.read_bytes()
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}. Move its folder away; the runs themselves stay.") from error

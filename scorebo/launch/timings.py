@@ -6,11 +6,12 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scorebo.launch.folders import SWEEPS
+from scorebo.launch.sweep import SWEEPS
 
 # Enough for some records; the last few tell the pace.
 _TAIL_BYTES = 1 << 16
@@ -29,6 +30,36 @@ class Spent(NamedTuple):
 
     wall: float
     cpu: float | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a kind of run takes where no other work slows it down.
+
+    Attributes:
+        seconds: wall time of each iteration with a model, that after the initial design first.
+        memory_mb: peak memory.
+        source: "stored", "stored wall" (without processor times), "pilot" or "guess".
+        cpu_seconds: processor time of each of these iterations; None where nobody knows.
+    """
+
+    seconds: list[float]
+    memory_mb: float | None
+    source: str
+    cpu_seconds: list[float] | None = None
+
+    def of(self, first: int, last: int) -> float:
+        """Wall time of the iterations `first` … `last`, counted like `seconds` from 0, the last not included."""
+        return _sum(self.seconds, first, last)
+
+    def cpu_of(self, first: int, last: int, threads: int) -> float:
+        """Processor time of these iterations; where it is not known, as if every thread computed all the time."""
+        return threads * self.of(first, last) if self.cpu_seconds is None else _sum(self.cpu_seconds, first, last)
+
+
+def _sum(values: Sequence[float], first: int, last: int) -> float:
+    missing = max(0, last - max(first, len(values)))
+    return sum(values[first:last]) + missing * (values[-1] if values else 0.0)
 
 
 def spent(record: Mapping[str, Any]) -> Spent:

@@ -8,12 +8,13 @@ import resource
 import socket
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 from scorebo.errors import InputError, reason_of
 from scorebo.launch import run_notes
-from scorebo.launch.failure import print_failure
 from scorebo.launch.sweep import Sweep
 from scorebo.store.lock import RunBusyError
 from scorebo.threads import limit_threads
@@ -50,7 +51,7 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
             except (CancelledError, RunBusyError):
                 raise
             except Exception as error:
-                print_failure(error)
+                _print_failure(error)
                 raise
     except RunBusyError as error:
         run_notes.note(sweep, run, run_notes.BUSY, reason=str(error), **where)
@@ -88,6 +89,37 @@ def _printing_to(log: Path) -> Iterator[None]:
         for number, descriptor in zip((1, 2), kept, strict=True):
             os.dup2(descriptor, number)
             os.close(descriptor)
+
+
+def _print_failure(error: BaseException) -> None:
+    """Print the whole traceback, and last the user's exception with the frames outside this package.
+
+    `scorebo status` shows the last lines of a log.
+    """
+    traceback.print_exception(error)
+    own = _users_error(error)
+    walked = traceback.walk_tb(own.__traceback__)
+    frames = traceback.StackSummary.extract((frame, line) for frame, line in walked if not _is_ours(frame))
+    head = ["Traceback (most recent call last), without the frames of scorebo:\n"] if frames else []
+    lines = [*head, *frames.format(), *traceback.format_exception_only(own)]
+    print("", "".join(lines), sep="\n", end="", file=sys.stderr)
+
+
+def _users_error(error: BaseException) -> BaseException:
+    """The last of an error's causes that was raised outside this package; if there is none, the first cause."""
+    causes = [error]
+    while cause := causes[-1].__cause__ or (None if causes[-1].__suppress_context__ else causes[-1].__context__):
+        causes.append(cause)
+    return next((cause for cause in causes if _raised_outside(cause)), causes[-1])
+
+
+def _raised_outside(error: BaseException) -> bool:
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(frames) and not _is_ours(frames[-1])
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == "scorebo"
 
 
 def reset_peak_memory() -> None:

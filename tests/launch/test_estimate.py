@@ -11,9 +11,8 @@ from sweeps import sweep_of
 
 from scorebo.config import as_dict, compose
 from scorebo.launch import estimate, pilot
-from scorebo.launch.estimate import Cost, Stored, extrapolated, kind_of
-from scorebo.launch.plan import plan
-from scorebo.launch.timings import Spent, iteration_timings, seconds_per_iteration, spent
+from scorebo.launch.estimate import Stored, extrapolated, kind_of, plan
+from scorebo.launch.timings import Cost, Spent, iteration_timings, seconds_per_iteration, spent
 from scorebo.store import RunStore
 from tests.store.store_samples import make_record, make_run
 

@@ -17,7 +17,7 @@ from scorebo.launch.base import Ended, Launcher, Poll, SubmittedRun
 from scorebo.launch.sweep import Sweep
 
 if TYPE_CHECKING:
-    from scorebo.launch.plan import Workload
+    from scorebo.launch.estimate import Workload
 
 _CANCEL_SECONDS = 30.0
 

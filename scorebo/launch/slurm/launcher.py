@@ -24,7 +24,7 @@ from scorebo.store import write_atomically
 from scorebo.threads import VARIABLES
 
 if TYPE_CHECKING:
-    from scorebo.launch.plan import Workload
+    from scorebo.launch.estimate import Workload
 
 _NAMES = ("partition", "account", "qos", "constraint")
 
