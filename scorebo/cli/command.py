@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from scorebo import __version__
@@ -18,12 +18,11 @@ from scorebo.cli.report import SELECTORS, add_selection, query_of
 from scorebo.cli.report import add_commands as add_report_commands
 from scorebo.errors import InputError
 
-PLURALS = {
-    "benchmarks": "benchmark",
-    "acquisitions": "acquisition",
-    "models": "model",
-    "experiments": "experiment",
-}
+# The config group behind each list.
+PLURALS = {f"{group}s": group for group in ("benchmark", "acquisition", "model", "experiment")}
+# What a command is added with: its name, what it does, examples, and the function that does it.
+Command = Callable[[argparse.Namespace], int | None]
+Add = Callable[[str, str, str, Command], argparse.ArgumentParser]
 LISTED = (*PLURALS, "figures")
 # Flags that hand `scorebo run` over to Hydra.
 MULTIRUN = {"-m", "--multirun"}
@@ -118,20 +117,20 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"scorebo {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    def add(name: str, text: str, examples: str) -> argparse.ArgumentParser:
-        return commands.add_parser(
-            name, help=text, description=text, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
+    def add(name: str, text: str, examples: str, command: Command) -> argparse.ArgumentParser:
+        layout = argparse.RawDescriptionHelpFormatter
+        added = commands.add_parser(name, help=text, description=text, epilog=examples, formatter_class=layout)
+        added.set_defaults(command=command)
+        return added
 
-    run = add("run", "Run one experiment, or finish it.", RUN_EXAMPLES)
+    run = add("run", "Run one experiment, or finish it.", RUN_EXAMPLES, _run)
     run.add_argument("overrides", nargs="*", metavar="SETTING=VALUE", help="configuration, in Hydra's grammar")
     run.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     run.add_argument("--quiet", action="store_true", help="no progress")
-    run.set_defaults(command=_run)
 
     add_launch_commands(add)
 
-    collect = add("collect", "Gather the records of all runs in one tidy table.", COLLECT_EXAMPLES)
+    collect = add("collect", "Gather the records of all runs in one tidy table.", COLLECT_EXAMPLES, _collect)
     collect.add_argument("results", type=Path, metavar="DIR", help="root of the run folders")
     collect.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.parquet or FILE.csv")
     collect.add_argument(
@@ -139,17 +138,15 @@ def build_parser() -> argparse.ArgumentParser:
     )
     collect.add_argument("--fresh", action="store_true", help="read every run, also those that did not change")
     add_selection(collect, "all of them", results=False)
-    collect.set_defaults(command=_collect)
 
     add_report_commands(add)
 
-    replay = add("replay", "Repeat one iteration of a stored run and compare.", REPLAY_EXAMPLES)
+    replay = add("replay", "Repeat one iteration of a stored run and compare.", REPLAY_EXAMPLES, _replay)
     replay.add_argument("run", metavar="RUN", help="folder of the run, or the beginning of its id")
     replay.add_argument("--iteration", type=int, required=True, metavar="K", help="counted from 1")
     replay.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="where to look for an id")
-    replay.set_defaults(command=_replay)
 
-    failures = add("failures", "List what failed or fell back on something simpler.", FAILURES_EXAMPLES)
+    failures = add("failures", "List what failed or fell back on something simpler.", FAILURES_EXAMPLES, _failures)
     failures.add_argument(
         "results", type=Path, nargs="?", default=Path("results"), metavar="DIR", help="root of the run folders"
     )
@@ -158,14 +155,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
     failures.add_argument("--json", action="store_true", help="as JSON, one object a line")
     add_selection(failures, "all of them", results=False)
-    failures.set_defaults(command=_failures)
 
     add_data_commands(add)
 
-    listing = add("list", "List what can be run or drawn.", LIST_EXAMPLES)
+    listing = add("list", "List what can be run or drawn.", LIST_EXAMPLES, _list)
     listing.add_argument("what", metavar="WHAT", help="benchmarks, acquisitions, models, experiments or figures")
     listing.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
-    listing.set_defaults(command=_list)
 
     add_completion_command(add, parser)
     return parser

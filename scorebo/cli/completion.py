@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scorebo.errors import InputError, check_choice
+
+if TYPE_CHECKING:
+    from scorebo.cli.command import Add
 
 EXAMPLES = """examples:
   scorebo completion bash >> ~/.bashrc
@@ -69,16 +73,14 @@ complete -c scorebo -f -a '(__scorebo_candidates)'
 """
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
-Add = Callable[[str, str, str], argparse.ArgumentParser]
-
 
 def add_command(add: Add, parser: argparse.ArgumentParser) -> None:
     """Add the command to `parser`, all of whose commands it completes."""
-    completion = add("completion", "Print a script that completes commands, options and config names.", EXAMPLES)
+    text = "Print a script that completes commands, options and config names."
+    completion = add("completion", text, EXAMPLES, lambda options: _completion(options, parser))
     completion.add_argument("shell", metavar="SHELL", help="bash, zsh or fish")
     # What the scripts ask with: all words after `scorebo`, the last of them unfinished.
     completion.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    completion.set_defaults(command=lambda options: _completion(options, parser))
 
 
 def _completion(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scorebo.cli.command import Add
 
 EXAMPLES = """examples:
   scorebo data list
@@ -16,15 +19,12 @@ list: every data set, its tasks, license and citation, whether it is there, and 
 of the named sets or of all; exit code 1 if one is damaged, or a named one missing. fetch: what is not there, from its
 public source, verified; what was broken off is resumed."""
 
-Add = Callable[[str, str, str], argparse.ArgumentParser]
-
 
 def add_commands(add: Add) -> None:
     """Add the parser of the command."""
-    data = add("data", "Show, check or fetch the data of the real tasks.", EXAMPLES)
+    data = add("data", "Show, check or fetch the data of the real tasks.", EXAMPLES, _data)
     data.add_argument("action", metavar="ACTION", help="list, check or fetch")
     data.add_argument("names", nargs="*", default=[], metavar="NAME", help="data sets; for fetch at least one")
-    data.set_defaults(command=_data)
 
 
 def _data(options: argparse.Namespace) -> int:

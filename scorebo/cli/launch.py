@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scorebo.errors import InputError
 
 if TYPE_CHECKING:
+    from scorebo.cli.command import Add
     from scorebo.launch.sweep import Sweep
 
 SWEEP_EXAMPLES = """examples:
@@ -46,36 +46,30 @@ RETRY_EXAMPLES = """examples:
 Submits runs again, as they were frozen, from their last record; only launcher.NAME=VALUE and workers=N can be
 changed."""
 
-Add = Callable[[str, str, str], argparse.ArgumentParser]
-
 
 def add_commands(add: Add) -> None:
     """Add the parsers of the four commands."""
-    sweep = add("sweep", "Submit many runs at once.", SWEEP_EXAMPLES)
+    sweep = add("sweep", "Submit many runs at once.", SWEEP_EXAMPLES, _sweep)
     sweep.add_argument("overrides", nargs="*", metavar="SETTING=VALUES", help="configuration, in Hydra's sweep grammar")
     sweep.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     sweep.add_argument("--scale", metavar="SCALE", help="of an experiment: smoke, small or paper")
     _add_wait(sweep)
     sweep.add_argument("--dry-run", action="store_true", help="only say what would be submitted and what it would cost")
-    sweep.set_defaults(command=_sweep)
 
-    status = add("status", "Say where every run stands.", STATUS_EXAMPLES)
+    status = add("status", "Say where every run stands.", STATUS_EXAMPLES, _status)
     _add_which(status)
     status.add_argument("--watch", action="store_true", help="again and again, until nothing is queued or running")
     status.add_argument("--json", action="store_true", help="for programs")
-    status.set_defaults(command=_status)
 
-    cancel = add("cancel", "Stop sweeps; what was recorded stays.", CANCEL_EXAMPLES)
+    cancel = add("cancel", "Stop sweeps; what was recorded stays.", CANCEL_EXAMPLES, _cancel)
     _add_which(cancel)
-    cancel.set_defaults(command=_cancel)
 
-    retry = add("retry", "Submit runs again that failed, were lost or were cancelled.", RETRY_EXAMPLES)
+    retry = add("retry", "Submit runs again that failed, were lost or were cancelled.", RETRY_EXAMPLES, _retry)
     retry.add_argument("--failed", action="store_true", help="every failed or lost run")
     retry.add_argument("--cancelled", action="store_true", help="every cancelled run")
     retry.add_argument("overrides", nargs="*", metavar="WHICH | SETTING=VALUE", help="experiment or sweep; launcher.…")
     _add_results(retry)
     _add_wait(retry)
-    retry.set_defaults(command=_retry)
 
 
 def _add_which(parser: argparse.ArgumentParser) -> None:
@@ -99,8 +93,6 @@ def _sweep(options: argparse.Namespace) -> int:
 
     overrides = [*options.overrides, *([f"scale={options.scale}"] if options.scale else [])]
     configs = sweep_configs(overrides, options.config_dir)
-    if not configs:
-        raise InputError("There is nothing in this sweep.")
     check_effect(overrides, configs, sweep=True)
     # Experiments may share all their runs, so that the configurations do not name every one of them.
     names = parse_sweep(overrides, options.config_dir).get("experiment", [])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scorebo.errors import InputError, check_choice
 
 if TYPE_CHECKING:
+    from scorebo.cli.command import Add
     from scorebo.report.evidence import Evidence
     from scorebo.report.query import Query
 
@@ -66,54 +66,45 @@ CONFIG_DIR = "folder with config groups of your own"
 FILTERS = ("benchmark", "acquisition", "model")
 SELECTORS = ("experiment", "scale", *FILTERS, "seeds")
 
-Add = Callable[[str, str, str], argparse.ArgumentParser]
-
 
 def add_commands(add: Add) -> None:
     """Add the commands to the parser."""
-    plot = add("plot", "Draw a figure from stored runs.", PLOT_EXAMPLES)
+    plot = add("plot", "Draw a figure from stored runs.", PLOT_EXAMPLES, _plot)
     plot.add_argument("figure", metavar="ID", help="see `scorebo list figures`; one of your own: module:name")
     plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
     add_selection(plot, "those of the experiment that has the figure's name")
     plot.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
     plot.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
-    plot.set_defaults(command=_plot)
 
-    provenance = add(
-        "provenance", "Say where a figure or report comes from, and whether its data changed.", PROVENANCE_EXAMPLES
-    )
+    text = "Say where a figure or report comes from, and whether its data changed."
+    provenance = add("provenance", text, PROVENANCE_EXAMPLES, _provenance)
     provenance.add_argument("file", type=Path, metavar="FILE", help="made by `scorebo plot` or `report`")
     provenance.add_argument(
         "--results", type=Path, action="append", metavar="DIR", help="where its runs are now, if they were moved"
     )
     provenance.add_argument("--json", action="store_true", help="all of it, as JSON")
-    provenance.set_defaults(command=_provenance)
 
-    health = add("health", "Show how the samplers of stored runs did.", HEALTH_EXAMPLES)
+    health = add("health", "Show how the samplers of stored runs did.", HEALTH_EXAMPLES, _health)
     add_selection(health, "all of them")
-    health.set_defaults(command=_health)
 
-    compare = add("compare", "Compare methods, paired by seed, with intervals and tests.", COMPARE_EXAMPLES)
+    compare = add("compare", "Compare methods, paired by seed, with intervals and tests.", COMPARE_EXAMPLES, _compare)
     compare.add_argument("--metric", default="inference_regret", metavar="NAME", help="inference_regret, rmse, …")
     compare.add_argument("--baseline", metavar="METHOD", help="the method that all others are compared with")
     add_selection(compare, "those of the experiment behind the metric's figure")
     compare.add_argument("--json", action="store_true", help="every number, as JSON")
-    compare.set_defaults(command=_compare)
 
-    report = add("report", "Write one HTML page with everything that stored runs show.", REPORT_EXAMPLES)
+    report = add("report", "Write one HTML page with everything that stored runs show.", REPORT_EXAMPLES, _report)
     report.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.html")
     add_selection(report, "those of each figure's and claim's own experiment; all, if there are none of these")
     report.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
     _add_own(report, "figure")
     _add_own(report, "claim")
-    report.set_defaults(command=_report)
 
-    scorecard = add("scorecard", "Test the paper's claims against stored runs.", SCORECARD_EXAMPLES)
+    scorecard = add("scorecard", "Test the paper's claims against stored runs.", SCORECARD_EXAMPLES, _scorecard)
     add_selection(scorecard, "those of each claim's own experiments")
     _add_own(scorecard, "claim")
     scorecard.add_argument("--markdown", action="store_true", help="a table in Markdown")
     scorecard.add_argument("--json", action="store_true", help="every number, as JSON")
-    scorecard.set_defaults(command=_scorecard)
 
 
 def _add_own(parser: argparse.ArgumentParser, what: str) -> None:
@@ -173,11 +164,10 @@ def _provenance(options: argparse.Namespace) -> None:
 
     origin = provenance.read(options.file)
     state = provenance_check.compare_with_now(origin, options.results)
-    print(
-        json.dumps({**origin, "now": state.as_dict()}, indent=2)
-        if options.json
-        else provenance_check.in_words(origin, state)
-    )
+    if options.json:
+        print(json.dumps({**origin, "now": state.as_dict()}, indent=2))
+    else:
+        print(provenance_check.in_words(origin, state))
 
 
 def _health(options: argparse.Namespace) -> None:

@@ -18,8 +18,6 @@ from scorebo.store import write_atomically
 from scorebo.store.folder import check_format
 from scorebo.store.markers import finished_run
 
-Seen = list[int]
-
 
 class FinishedRuns:
     """The finished runs below `results`, remembered in `.sweeps/finished_runs.json` where that can be written."""
@@ -27,30 +25,24 @@ class FinishedRuns:
     def __init__(self, results: Path) -> None:
         self.results = results
         self._path = results / SWEEPS / "finished_runs.json"
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, list[int]] = {}
         with contextlib.suppress(OSError, ValueError):
             self._seen = dict(json.loads(self._path.read_bytes()))
         self._changed = False
 
     def finished(self, folders: Iterable[str]) -> tuple[set[str], dict[str, str]]:
         """Of `folders` (relative to the results): the finished ones, and what forbids to read one."""
-        done, unknown, problems = set(), {}, {}
+        done, problems = set(), {}
+        # One after the other: threads that read many small files hinder each other and take twice as long.
         for folder in folders:
             seen = _look(f"{self.results}/{folder}")
-            if seen is None:
-                self._changed |= self._seen.pop(folder, None) is not None
-                try:
-                    check_format(self.results / folder)
-                except InputError as error:
-                    problems[folder] = str(error)
-            elif self._seen.get(folder) == seen:
-                done.add(folder)
-            else:
-                unknown[folder] = seen
-        # One after the other: threads that read many small files hinder each other and take twice as long.
-        for folder, seen in unknown.items():
             try:
-                if self._check(folder):
+                if seen is None:
+                    self._changed |= self._seen.pop(folder, None) is not None
+                    check_format(self.results / folder)
+                elif self._seen.get(folder) == seen:
+                    done.add(folder)
+                elif (run_id := finished_run(self.results / folder)) and run_id.startswith(folder.rpartition("-")[2]):
                     done.add(folder)
                     self._seen[folder] = seen
                     self._changed = True
@@ -66,12 +58,8 @@ class FinishedRuns:
                 write_atomically(self._path, json.dumps(self._seen))
                 self._changed = False
 
-    def _check(self, folder: str) -> bool:
-        run_id = finished_run(self.results / folder)
-        return run_id is not None and run_id.startswith(folder.rpartition("-")[2])
 
-
-def _look(folder: str) -> Seen | None:
+def _look(folder: str) -> list[int] | None:
     """Size and time of change of marker and records; None where one is missing."""
     try:
         marker, records = os.stat(f"{folder}/finished.json"), os.stat(f"{folder}/records.jsonl")

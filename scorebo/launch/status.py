@@ -104,7 +104,8 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
         status.state, status.reason, status.log = _why_idle(status, results / status.folder, where, polled)
     for status in runs if tails else ():
         if status.state == "failed" and status.log:
-            status.log_tail = last_lines(Path(status.log))
+            tail = last_bytes(Path(status.log), 8192).decode(errors="replace").splitlines()
+            status.log_tail = "\n".join(tail[-LOG_LINES:])
     # A run may have finished, and its pool or job ended, since its marker was looked for.
     doubtful = {status.folder: status for status in runs if status.state in STOPPED}
     for folder in checked.finished(doubtful)[0]:
@@ -113,12 +114,6 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
         status.reason = status.log = status.log_tail = None
     checked.save()
     return Survey(runs, polled.notes, polled.pause)
-
-
-def last_lines(log: Path, count: int = LOG_LINES) -> str:
-    """The end of a log; empty if there is none."""
-    lines = last_bytes(log, 8192).decode(errors="replace").splitlines()
-    return "\n".join(line for line in lines[-count:])
 
 
 def _is_at_work(status: RunStatus, folder: Path, problem: str | None, now: float | None) -> bool:
@@ -132,7 +127,10 @@ def _is_at_work(status: RunStatus, folder: Path, problem: str | None, now: float
         if status.records is None:  # no sweep knows it
             with contextlib.suppress(InputError, KeyError):
                 status.records = int(read_config(folder / "config.yaml")["benchmark"]["total"]) + 1
-        _pace(status, folder, now)
+        status.seconds_since_record = seconds_since_record(folder, now)
+        status.seconds_per_iteration = seconds_per_iteration(folder)
+        if status.records is not None and status.seconds_per_iteration is not None:
+            status.seconds_left = max(0, status.records - status.iteration) * status.seconds_per_iteration
     elif problem is not None:
         status.state, status.reason = "failed", problem
     return status.state != "finished"
@@ -176,14 +174,6 @@ def runs_held(sweeps: Iterable[Sweep], folders: Collection[str]) -> dict[str, se
         if run not in ended or run.note.get("state") == run_notes.STARTED:
             held.setdefault(run.sweep.name, set()).add(run.run.folder)
     return held
-
-
-def _pace(status: RunStatus, folder: Path, now: float | None) -> None:
-    """How fast a running run is, and how long it still takes."""
-    status.seconds_since_record = seconds_since_record(folder, now)
-    status.seconds_per_iteration = seconds_per_iteration(folder)
-    if status.records is not None and status.seconds_per_iteration is not None:
-        status.seconds_left = max(0, status.records - status.iteration) * status.seconds_per_iteration
 
 
 def _without_sweep(folder: str) -> SweepRun:

@@ -87,8 +87,6 @@ class Sweep:
 
         `experiment` names the experiments that were swept, separated by commas; by default that of the first run.
         """
-        if not configs:
-            raise InputError("There is nothing in this sweep.")
         for name in ("results", "launcher", "workers"):
             if any(config.get(name) != configs[0].get(name) for config in configs):
                 raise InputError(f"A sweep has one '{name}': it cannot be swept over.")

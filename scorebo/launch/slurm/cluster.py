@@ -11,7 +11,6 @@ import re
 import subprocess
 from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
 
 from scorebo.errors import InputError
 from scorebo.launch import run_notes
@@ -74,7 +73,7 @@ class Cluster:
         job = self.job(run)
         if job is None:
             return Ended("lost", "it was never submitted: the submission was interrupted")
-        log = job_log(run.sweep, job)
+        log = run.sweep.folder / "jobs" / f"{job}_0_log.out"  # what it printed outside its runs, or SLURM about it
         if elsewhere or run.note.get("state") in (run_notes.FAILED, run_notes.BUSY):
             return Ended("lost", str(run.note.get("reason")), log)
         if _MEMORY.search(last_bytes(log, 4096)):
@@ -112,8 +111,6 @@ class Cluster:
     def _accounts(self) -> dict[str, tuple[str, str]]:
         """State and exit code of the jobs of all sweeps, from the accounting."""
         arrays = sorted({job.partition("_")[0] for sweep in self._sweeps for job in read_jobs(sweep)})
-        if not arrays:
-            return {}
         output = self._ask(
             "sacct", "--noheader", "--parsable2", "--format=JobID,State,ExitCode", f"--jobs={','.join(arrays)}"
         )
@@ -149,11 +146,6 @@ def read_jobs(sweep: Sweep) -> dict[str, list[int]]:
         return {}
 
 
-def job_log(sweep: Sweep, job: str) -> Path:
-    """What a job printed outside its runs; SLURM writes there as well."""
-    return sweep.folder / "jobs" / f"{job}_0_log.out"
-
-
 def ask(*command: str) -> str:
     """The answer of a SLURM command."""
     try:
@@ -161,11 +153,6 @@ def ask(*command: str) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", None) or str(error)
         raise InputError(f"{command[0]} gave no answer: {' '.join(str(said).split())}") from error
-
-
-def partitions() -> list[str]:
-    """The cluster's partitions."""
-    return sorted(set(ask("sinfo", "--noheader", "--format=%R").split()))
 
 
 def largest_array() -> int:

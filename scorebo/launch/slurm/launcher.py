@@ -78,7 +78,7 @@ class Slurm(Launcher):
                 f"launcher=slurm needs {', '.join(missing)}, not found on this machine's PATH. Submit on a machine of "
                 "the cluster, or use launcher=local."
             )
-        known = cluster.partitions()
+        known = set(cluster.ask("sinfo", "--noheader", "--format=%R").split())
         for name in self.partition.split(",") if self.partition is not None else ():
             check_choice("partition", name, known)
 
