@@ -268,10 +268,8 @@ def _list(options: argparse.Namespace) -> None:
 
         rows = [(name, figure.description) for name, figure in FIGURES.items()]
     else:
-        group = PLURALS[what]
-        rows = [
-            (name, describe_choice(group, name, options.config_dir)) for name in available(group, options.config_dir)
-        ]
+        group, own = PLURALS[what], options.config_dir
+        rows = [(name, describe_choice(group, name, own)) for name in available(group, own)]
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         print(f"{name:<{width}}  {text}".rstrip())

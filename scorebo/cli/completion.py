@@ -152,10 +152,9 @@ def _values(what: str, config_dir: Path | None) -> Iterable[str]:
     from scorebo.config.choices import GROUPS, available
     from scorebo.config.scale import SCALES
 
-    if what in GROUPS:
-        return available(what, config_dir)
-    if what == "baseline":
-        return available("acquisition", config_dir)
+    group = "acquisition" if what == "baseline" else what
+    if group in GROUPS:
+        return available(group, config_dir)
     if what == "figure":
         from scorebo.report import FIGURES
 

@@ -35,20 +35,17 @@ def _as_settings(arguments: Sequence[str], unknown: Collection[str]) -> list[str
     for argument in arguments:
         option, equals, value = argument.partition("=")
         name = option.removeprefix("--").replace("-", "_")
+        is_setting = name in GROUPS or name.partition(".")[0] in TOP_LEVEL
         if waiting and not argument.startswith("-") and not equals:
             meant[-1] = f"{meant[-1].partition('=')[0]}={argument}"
             waiting = False
-        elif option.startswith("--") and argument in unknown and _is_setting(name):
+        elif option.startswith("--") and argument in unknown and is_setting:
             meant.append(f"{name}={value or 'VALUE'}")
             waiting = not equals
         else:
             meant.append(argument)
             waiting = False
     return meant
-
-
-def _is_setting(name: str) -> bool:
-    return name in GROUPS or name.partition(".")[0] in TOP_LEVEL
 
 
 def _has_several_values(argument: str) -> bool:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from scorebo.errors import InputError, check_choice
-from scorebo.launch.run_notes import read_note
 from scorebo.launch.sweep import Sweep, SweepRun
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ class SubmittedRun:
 
     @cached_property
     def note(self) -> dict[str, Any]:
-        """The last note of a worker about it, read once; see `run_notes`."""
-        return read_note(self.sweep, self.run)
+        """The last note of a worker about it, read once; see `Sweep.note`."""
+        return self.sweep.read_note(self.run)
 
 
 class Ended(NamedTuple):

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
-from scorebo.launch import run_notes
 from scorebo.launch.display import duration
 from scorebo.launch.submit import check_launcher, unfinished
 from scorebo.launch.sweep import SWEEPS, Sweep, SweepRun, folder_name, sweeps_in
@@ -81,7 +80,7 @@ class Stored:
 
     def _memory(self, key: str) -> list[float]:
         """What the workers of sweeps noted about a run."""
-        peaks = [run_notes.read_note(sweep, run).get("peak_memory_mb") for sweep, run in self._noted.get(key, [])]
+        peaks = [sweep.read_note(run).get("peak_memory_mb") for sweep, run in self._noted.get(key, [])]
         return [float(peak) for peak in peaks if peak]
 
 

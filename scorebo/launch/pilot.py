@@ -58,18 +58,13 @@ def _answers(kinds: Mapping[str, Mapping[str, Any]]) -> str:
     try:
         lines = "\n".join(json.dumps([kind, config]) for kind, config in kinds.items())
         return process.communicate(lines, timeout=END_SECONDS)[0]
-    except subprocess.TimeoutExpired:
-        _end(process)
+    except BaseException as error:  # also an interrupt, which does not reach another session
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
         return process.communicate()[0]
-    except BaseException:  # an interrupt does not reach another session
-        _end(process)
-        raise
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _read(answers: str) -> dict[str, Cost]:

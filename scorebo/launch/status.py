@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scorebo.errors import InputError
-from scorebo.launch import run_notes
 from scorebo.launch.base import STOPPED, Poll, SubmittedRun, poll
 from scorebo.launch.finished_runs import FinishedRuns
-from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
+from scorebo.launch.sweep import BUSY, FAILED, STARTED, Sweep, SweepRun, sweeps_in
 from scorebo.launch.timings import file_time, last_bytes, seconds_per_iteration, seconds_since_record
 from scorebo.store import find_runs
 from scorebo.store.checksummed import unseal
@@ -147,11 +146,11 @@ def _why_idle(
     damaged = os.path.exists(f"{folder}/finished.json")
     for run in reversed(where):
         noted, ended = run.note.get("state"), polled.ended[run]
-        if noted == run_notes.BUSY:
+        if noted == BUSY:
             continue  # it was in the hands of another sweep
         logs = [path for path in (run.sweep.log(run.run), ended.log) if path is not None]
         path = next((str(log) for log in logs if os.path.exists(log) and os.path.getsize(log)), None)
-        if noted == run_notes.FAILED:
+        if noted == FAILED:
             return "failed", run.note.get("reason"), path
         if damaged:  # whatever became of its job or pool, which the run had no need of any more
             return "lost", _DAMAGED, path
@@ -171,7 +170,7 @@ def runs_held(sweeps: Iterable[Sweep], folders: Collection[str]) -> dict[str, se
     ended = poll(runs).ended
     held: dict[str, set[str]] = {}
     for run in runs:
-        if run not in ended or run.note.get("state") == run_notes.STARTED:
+        if run not in ended or run.note.get("state") == STARTED:
             held.setdefault(run.sweep.name, set()).add(run.run.folder)
     return held
 

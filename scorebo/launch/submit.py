@@ -69,10 +69,9 @@ def retry(
     again = []
     for name, indices in groups.items():
         old = Sweep(results.resolve() / SWEEPS / name)
-        configs = [{**old.config(index), "results": str(results)} for index in indices]
+        configs = [old.config(index) | {"results": str(results)} for index in indices]
         for config in configs:
-            config.update({key: value for key, value in overrides.items() if key != "launcher"})
-            config["launcher"] = {**config["launcher"], **overrides.get("launcher", {})}
+            config.update(overrides, launcher=config["launcher"] | overrides.get("launcher", {}))
         # All are checked before the first is submitted: a mistake in one of them leaves nothing half done.
         check_launcher(configs).check_machine()
         unfinished(configs)

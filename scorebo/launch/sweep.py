@@ -42,6 +42,11 @@ if TYPE_CHECKING:
 FORMAT = 1
 # Where sweeps lie: a folder each, below this one of the results.
 SWEEPS = ".sweeps"
+# What workers note about a run: that it started, and how it ended.
+STARTED, FINISHED, FAILED, CANCELLED, BUSY = "started", "finished", "failed", "cancelled", "busy"
+# A note takes this much from the beginning, so that the last one still fits when the disk has become full.
+_NOTE_SIZE = 4096
+_LONGEST_REASON = 1500
 # File systems take 255 bytes, and a number follows.
 NAME_LENGTH = 200
 
@@ -176,6 +181,26 @@ class Sweep:
     def log(self, run: SweepRun) -> Path:
         """What a run printed."""
         return self.folder / "logs" / f"{run.key}.log"
+
+    def note(self, run: SweepRun, state: str, **details: Any) -> None:
+        """Replace the note about a run; where a disk has no room for a new file, over the old one."""
+        if isinstance(details.get("reason"), str):
+            details["reason"] = details["reason"][:_LONGEST_REASON]
+        text = json.dumps({"state": state, **details}).encode().ljust(_NOTE_SIZE)
+        path = self.folder / "notes" / f"{run.key}.json"
+        try:
+            write_atomically(path, text)
+        except InputError:
+            with storage_errors(path), open(path, "rb+", buffering=0) as file:
+                file.write(text)
+                os.fsync(file.fileno())
+
+    def read_note(self, run: SweepRun) -> dict[str, Any]:
+        """The last note about a run, which is no proof that it is finished; empty if there is none to be read."""
+        with contextlib.suppress(OSError, ValueError), open(f"{self.folder}/notes/{run.key}.json", "rb") as file:
+            found = json.loads(file.read())
+            return found if isinstance(found, dict) else {}
+        return {}
 
     def cancel(self) -> None:
         """Say that the sweep is to stop; its process or jobs, wherever they are, read it."""

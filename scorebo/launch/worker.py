@@ -14,8 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from scorebo.errors import InputError, reason_of
-from scorebo.launch import run_notes
-from scorebo.launch.sweep import Sweep
+from scorebo.launch.sweep import BUSY, CANCELLED, FAILED, FINISHED, STARTED, Sweep
 from scorebo.store.lock import RunBusyError
 from scorebo.threads import limit_threads
 
@@ -43,7 +42,7 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
 
     began = time.perf_counter()
     try:
-        run_notes.note(sweep, run, run_notes.STARTED, **where)
+        sweep.note(run, STARTED, **where)
         with _printing_to(sweep.log(run)):
             reset_peak_memory()
             try:
@@ -54,21 +53,19 @@ def work(sweep: Sweep, index: int, *, job: str | None = None) -> str:
                 _print_failure(error)
                 raise
     except RunBusyError as error:
-        run_notes.note(sweep, run, run_notes.BUSY, reason=str(error), **where)
-        return run_notes.BUSY
+        sweep.note(run, BUSY, reason=str(error), **where)
+        return BUSY
     except CancelledError as error:
         with contextlib.suppress(InputError):  # as below
-            run_notes.note(sweep, run, run_notes.CANCELLED, reason=str(error), **where)
-        return run_notes.CANCELLED
+            sweep.note(run, CANCELLED, reason=str(error), **where)
+        return CANCELLED
     except Exception as error:
         with contextlib.suppress(InputError):  # a disk that is full; the launcher still knows that the run ended
-            run_notes.note(sweep, run, run_notes.FAILED, reason=reason_of(error), **where)
-        return run_notes.FAILED
+            sweep.note(run, FAILED, reason=reason_of(error), **where)
+        return FAILED
     seconds = time.perf_counter() - began
-    run_notes.note(
-        sweep, run, run_notes.FINISHED, wall_seconds=seconds, records=made, peak_memory_mb=peak_memory_mb(), **where
-    )
-    return run_notes.FINISHED
+    sweep.note(run, FINISHED, wall_seconds=seconds, records=made, peak_memory_mb=peak_memory_mb(), **where)
+    return FINISHED
 
 
 @contextlib.contextmanager
@@ -101,8 +98,7 @@ def _print_failure(error: BaseException) -> None:
     walked = traceback.walk_tb(own.__traceback__)
     frames = traceback.StackSummary.extract((frame, line) for frame, line in walked if not _is_ours(frame))
     head = ["Traceback (most recent call last), without the frames of scorebo:\n"] if frames else []
-    lines = [*head, *frames.format(), *traceback.format_exception_only(own)]
-    print("", "".join(lines), sep="\n", end="", file=sys.stderr)
+    print("\n", *head, *frames.format(), *traceback.format_exception_only(own), sep="", end="", file=sys.stderr)
 
 
 def _users_error(error: BaseException) -> BaseException:
@@ -142,7 +138,7 @@ def main() -> int:
     sweep = Sweep(Path(sys.argv[1]))
     sys.path.insert(0, sweep.about["cwd"])
     limit_threads(sweep.about["threads"])
-    return int(run_notes.FAILED in [work(sweep, int(index)) for index in sys.argv[2:] if not sweep.cancelled])
+    return int(FAILED in [work(sweep, int(index)) for index in sys.argv[2:] if not sweep.cancelled])
 
 
 if __name__ == "__main__":

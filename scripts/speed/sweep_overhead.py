@@ -18,7 +18,6 @@ import time
 from pathlib import Path
 
 from scorebo.config import as_dict, compose
-from scorebo.launch.run_notes import read_note
 from scorebo.launch.sweep import sweeps_in
 from scorebo.store import RunStore
 
@@ -44,7 +43,7 @@ def overhead(folder: Path, runs: int, workers: int) -> tuple[float, float, float
     until = time.monotonic() + 10
     while sweep.alive and time.monotonic() < until:
         time.sleep(0.01)
-    own = sum(read_note(sweep, run)["wall_seconds"] for run in sweep.runs)
+    own = sum(sweep.read_note(run)["wall_seconds"] for run in sweep.runs)
     (loading,) = re.findall(r"libraries loaded in ([\d.]+) s", (sweep.folder / "pool.log").read_text())
     return whole, own / workers, float(loading)
 

@@ -9,9 +9,9 @@ import pytest
 
 from scorebo.cli import main
 from scorebo.errors import InputError
-from scorebo.launch import Ended, Local, Poll, finished_runs, run_notes
+from scorebo.launch import Ended, Local, Poll, finished_runs
 from scorebo.launch.status import summary, survey
-from scorebo.launch.sweep import Sweep
+from scorebo.launch.sweep import BUSY, CANCELLED, FAILED, FINISHED, STARTED, Sweep
 from scorebo.store import RunStore
 from scorebo.store.checksummed import seal
 from tests.store.store_samples import make_config, make_run
@@ -35,9 +35,9 @@ def test_each_state_by_what_makes_it(tmp_path):
     finished, running, _, failed, _ = sweep.runs
     make_run(tmp_path, configs[0], 6, finished=True)
     make_run(tmp_path, configs[1], 3)
-    run_notes.note(sweep, finished, run_notes.FAILED, reason="a note does not make a finished run unfinished")
-    run_notes.note(sweep, running, run_notes.STARTED)
-    run_notes.note(sweep, failed, run_notes.FAILED, reason="the machine is on fire")
+    sweep.note(finished, FAILED, reason="a note does not make a finished run unfinished")
+    sweep.note(running, STARTED)
+    sweep.note(failed, FAILED, reason="the machine is on fire")
     sweep.log(failed).write_text("1\n2\n3\n4\n5\n6\nthe end\n")
     lock = sweep.lock()
     with RunStore(tmp_path, configs[1]):
@@ -82,9 +82,9 @@ def test_a_marker_that_does_not_fit_its_records_is_not_believed(tmp_path):
         "the same command mends it",
     )
     sweep = Sweep.create([config(1, tmp_path)], [])
-    run_notes.note(sweep, sweep.runs[0], run_notes.FINISHED)
+    sweep.note(sweep.runs[0], FINISHED)
     assert survey(tmp_path).runs[0].reason.endswith("was changed after it had finished")
-    run_notes.note(sweep, sweep.runs[0], run_notes.FAILED, reason="it cannot be repaired")
+    sweep.note(sweep.runs[0], FAILED, reason="it cannot be repaired")
     assert survey(tmp_path).runs[0].reason == "it cannot be repaired"
     other = make_run(tmp_path / "other", config(2, tmp_path), 6, finished=True)
     for name in ("records.jsonl", "finished.json"):
@@ -113,8 +113,8 @@ def test_runs_of_several_sweeps_and_of_none(tmp_path):
     assert len(states(tmp_path)) == 4
     assert len(states(tmp_path, "al_mll")) == len(states(tmp_path, "sweep-2")) == 2
     # The last word about a run is that of the last sweep that had it in its hands.
-    run_notes.note(first, first.runs[1], run_notes.FAILED, reason="first")
-    run_notes.note(second, second.runs[0], run_notes.BUSY, reason="second")
+    first.note(first.runs[1], FAILED, reason="first")
+    second.note(second.runs[0], BUSY, reason="second")
     assert survey(tmp_path, "sweep-2").runs[0].reason == "first"
     with pytest.raises(InputError, match=r"No sweep or experiment 'al_rmse' .* There are al_mll, al_mll-1, sweep-2"):
         survey(tmp_path, "al_rmse")
@@ -155,7 +155,7 @@ def test_a_sweep_is_cancelled_only_if_it_has_one_of_the_runs_in_its_hands(tmp_pa
     cancelled = []
     monkeypatch.setattr("scorebo.launch.submit.cancel", lambda sweep: cancelled.append(sweep.name))
     first = Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
-    run_notes.note(first, first.runs[0], run_notes.FAILED, reason="the machine is on fire")
+    first.note(first.runs[0], FAILED, reason="the machine is on fire")
     again = Sweep.create([config(1, tmp_path)], [])
     lock = again.lock()
     assert main(["cancel", "sweep-1", "--results", str(tmp_path)]) == 0
@@ -168,7 +168,7 @@ def test_a_sweep_is_cancelled_only_if_it_has_one_of_the_runs_in_its_hands(tmp_pa
         assert main(["cancel", "--results", str(tmp_path)]) == 0
         assert "seed 1 is not part of a sweep that goes on" in capsys.readouterr().err
         # Left behind by a pool that was killed: it reads in the sweep's folder that it is to stop.
-        run_notes.note(again, again.runs[0], run_notes.STARTED)
+        again.note(again.runs[0], STARTED)
         assert main(["cancel", "--results", str(tmp_path)]) == 0
         assert capsys.readouterr().out == "sweep-2 cancelled\n"
 
@@ -207,7 +207,7 @@ def test_another_format_is_refused_or_told(tmp_path, capsys):
 def test_command(tmp_path, capsys):
     make_run(tmp_path, config(1, tmp_path), 6, finished=True)
     sweep = Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
-    run_notes.note(sweep, sweep.runs[1], run_notes.FAILED, reason="the machine\n  is on fire")
+    sweep.note(sweep.runs[1], FAILED, reason="the machine\n  is on fire")
     sweep.log(sweep.runs[1]).write_text("smoke\n")
     assert main(["status", "--results", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
@@ -239,7 +239,7 @@ def test_a_launcher_that_ends_a_run_in_a_state_that_does_not_exist(tmp_path, mon
 
 def test_cancelled_runs_are_neither_failed_nor_shown_as_such(tmp_path, capsys):
     sweep = Sweep.create([config(seed, tmp_path) for seed in (1, 2)], [])
-    run_notes.note(sweep, sweep.runs[0], run_notes.CANCELLED, reason="sweep-1 was cancelled")
+    sweep.note(sweep.runs[0], CANCELLED, reason="sweep-1 was cancelled")
     sweep.log(sweep.runs[0]).write_text("at work\n")
     sweep.cancel()
     assert main(["status", "--results", str(tmp_path)]) == 0

@@ -9,10 +9,10 @@ from sweeps import sweep_of
 
 from scorebo.cli import main
 from scorebo.errors import InputError
-from scorebo.launch import Local, Slurm, run_notes
+from scorebo.launch import Local, Slurm
 from scorebo.launch.base import load_launcher
 from scorebo.launch.submit import submit, unfinished
-from scorebo.launch.sweep import Sweep, sweeps_in
+from scorebo.launch.sweep import CANCELLED, FAILED, Sweep, sweeps_in
 from scorebo.store import RunStore
 from tests.runs import TINY
 from tests.store.store_samples import make_run
@@ -185,8 +185,8 @@ def test_retry_takes_the_runs_it_is_told_to(tmp_path, monkeypatch, capsys):
     started = []
     monkeypatch.setattr(Local, "submit", lambda self, sweep, _: started.append([run.seed for run in sweep.runs]))
     sweep = Sweep.create(sweep_of(tmp_path, range(1, 4)), [])
-    run_notes.note(sweep, sweep.runs[0], run_notes.FAILED, reason="the machine is on fire")
-    run_notes.note(sweep, sweep.runs[1], run_notes.CANCELLED, reason="sweep-1 was cancelled")
+    sweep.note(sweep.runs[0], FAILED, reason="the machine is on fire")
+    sweep.note(sweep.runs[1], CANCELLED, reason="sweep-1 was cancelled")
     sweep.cancel()
     assert main(["retry", "--results", str(tmp_path)]) == 2
     assert "--failed (failed and lost ones), --cancelled, or both" in capsys.readouterr().err
@@ -265,7 +265,7 @@ def test_waiting_ends_with_1_if_a_run_failed(tmp_path, monkeypatch, capsys, fail
         configs = [sweep.config(index) for index in range(2)]
         make_run(tmp_path, configs[0], configs[0]["benchmark"]["total"] + 1, finished=True)
         if fails:
-            run_notes.note(sweep, sweep.runs[1], run_notes.FAILED, reason="the machine is on fire")
+            sweep.note(sweep.runs[1], FAILED, reason="the machine is on fire")
         else:
             make_run(tmp_path, configs[1], configs[0]["benchmark"]["total"] + 1, finished=True)
 

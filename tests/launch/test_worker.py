@@ -1,9 +1,8 @@
 import pytest
 from sweeps import comparable, sweep_of, undisturbed
 
-from scorebo.launch import run_notes
 from scorebo.launch.status import LOG_LINES, survey
-from scorebo.launch.sweep import Sweep
+from scorebo.launch.sweep import CANCELLED, FAILED, FINISHED, Sweep
 from scorebo.launch.worker import work
 
 
@@ -13,14 +12,14 @@ def test_a_run_of_a_cancelled_sweep_stops_after_its_iteration_and_goes_on_later(
     sweep = Sweep.create(configs, [])
     sweep.cancel()
     with capfd.disabled():  # what is printed goes to the log
-        assert work(sweep, 0) == run_notes.CANCELLED
-    note = run_notes.read_note(sweep, sweep.runs[0])
-    assert (note["state"], note["reason"]) == (run_notes.CANCELLED, "sweep-1 was cancelled")
+        assert work(sweep, 0) == CANCELLED
+    note = sweep.read_note(sweep.runs[0])
+    assert (note["state"], note["reason"]) == (CANCELLED, "sweep-1 was cancelled")
     assert sweep.log(sweep.runs[0]).read_text() == ""
     assert len(comparable(configs[0])) == 1
     again = Sweep.create(configs, [])
-    assert work(again, 0) == run_notes.FINISHED
-    assert run_notes.read_note(again, again.runs[0])["records"] == len(comparable(configs[0])) - 1
+    assert work(again, 0) == FINISHED
+    assert again.read_note(again.runs[0])["records"] == len(comparable(configs[0])) - 1
     assert comparable(configs[0]) == undisturbed(tmp_path / "undisturbed", 1)
 
 
@@ -34,7 +33,7 @@ class TestEndOfTheLog:
         def fails(task, **options):
             sweep = Sweep.create(sweep_of(tmp_path / "results", range(1, 2), task=task, **options), [])
             with capfd.disabled():
-                assert work(sweep, 0) == run_notes.FAILED
+                assert work(sweep, 0) == FAILED
             (run,) = survey(tmp_path / "results").runs
             return sweep.log(sweep.runs[0]).read_text(), run.log_tail
 

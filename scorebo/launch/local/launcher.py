@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from scorebo.errors import InputError, check_integer, check_number
 from scorebo.files import storage_errors
-from scorebo.launch import run_notes
 from scorebo.launch.base import Ended, Launcher, Poll, SubmittedRun
-from scorebo.launch.sweep import Sweep
+from scorebo.launch.sweep import FAILED, FINISHED, Sweep
 
 if TYPE_CHECKING:
     from scorebo.launch.estimate import Workload
@@ -62,7 +61,7 @@ class Local(Launcher):
         """A run ended if its worker said so, or the pool is gone."""
         sweeps = {run.sweep.name: run.sweep for run in runs}
         alive = {name for name, sweep in sweeps.items() if sweep.alive}
-        over = (run_notes.FAILED, run_notes.FINISHED)
+        over = (FAILED, FINISHED)
         ended = Ended("lost", "the sweep's process ended without it")
         return Poll({r: ended for r in runs if r.sweep.name not in alive or r.note.get("state") in over})
 

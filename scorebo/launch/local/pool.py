@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.errors import InputError
-from scorebo.launch import run_notes
 from scorebo.launch.finished_runs import FinishedRuns
 from scorebo.launch.local.fork_server import ForkServer
 from scorebo.launch.local.launcher import num_workers
-from scorebo.launch.sweep import Sweep
+from scorebo.launch.sweep import BUSY, CANCELLED, FAILED, Sweep
 
 # How often the pool looks whether it was cancelled, or a run it waits for is free, in seconds.
 _LOOK = 0.1
@@ -135,7 +134,7 @@ class Pool:
             server.kill()
         for worker in self._working():
             worker.settle()
-            self._stop(worker, f"{self.sweep.name} was cancelled", run_notes.CANCELLED)
+            self._stop(worker, f"{self.sweep.name} was cancelled", CANCELLED)
 
     def _hand_out(self) -> None:
         while self.waiting and len(self._working()) < self.workers:
@@ -177,7 +176,7 @@ class Pool:
                     self._stop(worker, f"its process {_describe_end(number)}")
                 return
             elif worker.index is not None:
-                if word == run_notes.BUSY:
+                if word == BUSY:
                     self.busy[worker.index] = time.monotonic()
                 worker.index = None
 
@@ -196,7 +195,7 @@ class Pool:
             if worker.minutes() > limit:
                 self._stop(worker, f"time limit: it took more than launcher.minutes={limit:g}")
 
-    def _stop(self, worker: Worker, reason: str, state: str = run_notes.FAILED) -> None:
+    def _stop(self, worker: Worker, reason: str, state: str = FAILED) -> None:
         """End a worker, if it has not, and note why its run did not."""
         self.selector.unregister(worker)
         worker.kill()
@@ -207,10 +206,10 @@ class Pool:
         self.selector.unregister(worker)
         worker.close()
 
-    def _note(self, index: int, reason: str, state: str = run_notes.FAILED) -> None:
+    def _note(self, index: int, reason: str, state: str = FAILED) -> None:
         run = self.sweep.runs[index]
         try:
-            run_notes.note(self.sweep, run, state, reason=reason)
+            self.sweep.note(run, state, reason=reason)
         except InputError as error:  # a full disk; the pool goes on with the other runs
             print(f"{run.label}: {reason}; {error}", file=sys.stderr, flush=True)
 

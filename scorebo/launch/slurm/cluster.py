@@ -13,9 +13,8 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from scorebo.errors import InputError
-from scorebo.launch import run_notes
 from scorebo.launch.base import Ended, SubmittedRun
-from scorebo.launch.sweep import Sweep
+from scorebo.launch.sweep import BUSY, FAILED, Sweep
 from scorebo.launch.timings import last_bytes
 
 _SECONDS = 20
@@ -58,7 +57,7 @@ class Cluster:
         if "held" in reason.lower():
             note = f"Job {job} is held ({reason}): SLURM starts it only after `scontrol release {job}`."
             self.notes += [note] if note not in self.notes else []
-        if state == "RUNNING" and run.note.get("state") == run_notes.FAILED:
+        if state == "RUNNING" and run.note.get("state") == FAILED:
             return not any(index > run.index and other == job for index, other in self._jobs[run.sweep.name].items())
         return _is_live(state)
 
@@ -74,7 +73,7 @@ class Cluster:
         if job is None:
             return Ended("lost", "it was never submitted: the submission was interrupted")
         log = run.sweep.folder / "jobs" / f"{job}_0_log.out"  # what it printed outside its runs, or SLURM about it
-        if elsewhere or run.note.get("state") in (run_notes.FAILED, run_notes.BUSY):
+        if elsewhere or run.note.get("state") in (FAILED, BUSY):
             return Ended("lost", str(run.note.get("reason")), log)
         if _MEMORY.search(last_bytes(log, 4096)):
             return Ended("failed", f"{_REASONS['OUT_OF_MEMORY']} (job {job})", log)

@@ -16,9 +16,8 @@ from pathlib import Path
 from submitit.helpers import Checkpointable, DelayedSubmission
 
 from scorebo.errors import InputError
-from scorebo.launch import run_notes
 from scorebo.launch.slurm.launcher import Slurm
-from scorebo.launch.sweep import Sweep
+from scorebo.launch.sweep import BUSY, FAILED, Sweep
 from scorebo.launch.worker import work
 from scorebo.store.markers import read_checkpoint
 
@@ -53,7 +52,7 @@ class Job(Checkpointable):
             if self.stopping or sweep.cancelled:
                 break
             ends[sweep.runs[index].label] = _work_when_free(sweep, index, job)
-        failed = [label for label, end in ends.items() if end == run_notes.FAILED]
+        failed = [label for label, end in ends.items() if end == FAILED]
         if failed:
             raise RuntimeError(f"Not finished: {', '.join(failed)}; see the logs in {sweep.folder / 'logs'}.")
         return ends
@@ -77,7 +76,7 @@ def _work_when_free(sweep: Sweep, index: int, job: str) -> str:
     began = time.monotonic()
     while True:
         end = work(sweep, index, job=job)
-        if end != run_notes.BUSY or time.monotonic() - began > _BUSY_SECONDS:
+        if end != BUSY or time.monotonic() - began > _BUSY_SECONDS:
             return end
         time.sleep(1.0)
 

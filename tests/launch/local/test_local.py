@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from scorebo.launch.display import wait
-from scorebo.launch.run_notes import read_note
 from scorebo.launch.status import survey
 from scorebo.launch.submit import cancel, retry, submit
 from scorebo.store import RunStore
@@ -65,11 +64,11 @@ def test_two_sweeps_at_once_one_cancelled_and_the_other_s_pool_killed(tmp_path, 
     assert len(survey(results).of("queued")) == 1
     second = submit([{**config, "workers": 2} for config in configs], [])
     until(lambda: [run.iteration for run in survey(results).of("running")] == [3, 3], 120)
-    until(lambda: read_note(second, second.runs[0]).get("state") == "busy")
+    until(lambda: second.read_note(second.runs[0]).get("state") == "busy")
     cancel(first)
     assert not first.alive
-    assert read_note(first, first.runs[0])["state"] == "cancelled"
-    until(lambda: read_note(second, second.runs[0]).get("state") == "started")
+    assert first.read_note(first.runs[0])["state"] == "cancelled"
+    until(lambda: second.read_note(second.runs[0]).get("state") == "started")
     until(lambda: len(survey(results).of("running")) == 2)
     for process in _processes(second, "scorebo.launch.local.pool"):
         os.kill(process, signal.SIGKILL)

@@ -6,7 +6,6 @@ import threading
 import pytest
 
 from scorebo.launch.local import pool
-from scorebo.launch.run_notes import read_note
 from scorebo.launch.sweep import Sweep
 from tests.launch.sweeps import sweep_of
 from tests.store.store_samples import make_run
@@ -49,7 +48,7 @@ def act(sweep, monkeypatch):
         puppets.close()
         assert puppets.parts == [], "fewer workers were started than expected"
         return {
-            index: read_note(sweep, run).get("reason")
+            index: sweep.read_note(run).get("reason")
             for index, run in enumerate(sweep.runs)
             if not sweep.store(index).is_finished()
         }

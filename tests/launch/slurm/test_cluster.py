@@ -6,12 +6,11 @@ import sys
 import pytest
 
 from scorebo.cli import main
-from scorebo.launch import run_notes
 from scorebo.launch.display import wait
 from scorebo.launch.slurm import cluster
 from scorebo.launch.slurm.cluster import Cluster
 from scorebo.launch.status import survey
-from scorebo.launch.sweep import Sweep
+from scorebo.launch.sweep import FAILED, Sweep
 from tests.launch.sweeps import sweep_of
 
 SQUEUE = "7_0|RUNNING|None\n7_1|PENDING|JobHeldUser\n7_2|FAILED|NonZeroExitCode\n7_8|COMPLETING|None\n"
@@ -80,7 +79,7 @@ def test_a_run_that_failed_in_a_job_is_not_queued_while_the_job_goes_on_with_oth
     """But it is when the job itself is queued again, which tries it again, or ends, from which it may be queued."""
     (sweep.folder / "jobs.json").write_text(json.dumps({"7_0": [0, 1], "7_1": [2]}))
     for run in sweep.runs[:2]:
-        run_notes.note(sweep, run, run_notes.FAILED, reason="the machine is on fire")
+        sweep.note(run, FAILED, reason="the machine is on fire")
     answer(monkeypatch, SQUEUE, SACCT)
     first, last, *_ = survey(sweep.results).runs
     assert (first.state, first.reason) == ("failed", "the machine is on fire")

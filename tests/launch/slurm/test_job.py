@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from scorebo.launch import Slurm, run_notes
+from scorebo.launch import Slurm
 from scorebo.launch.slurm.job import Job
 from scorebo.launch.sweep import Sweep
 from scorebo.store import RunStore
@@ -23,5 +23,5 @@ def test_a_run_that_is_refused_does_not_keep_the_others_of_its_job_from_their_tu
     (refused / "checkpoint.json").write_bytes(seal({"format": 2, "run_id": "of another run"}))
     with pytest.raises(RuntimeError, match=r"^Not finished: gramacy1 al_lognormal sal_hr seed 1; see the logs"):
         Job(sweep.folder, [0, 1], Slurm())()
-    assert "belongs to another run" in run_notes.read_note(sweep, sweep.runs[0])["reason"]
+    assert "belongs to another run" in sweep.read_note(sweep.runs[0])["reason"]
     assert comparable(configs[1]) == undisturbed(tmp_path / "undisturbed", 2)

@@ -13,8 +13,7 @@ import pytest
 from scorebo.cli import main
 from scorebo.config.sweep import sweep_configs
 from scorebo.errors import InputError
-from scorebo.launch import run_notes
-from scorebo.launch.sweep import Sweep
+from scorebo.launch.sweep import FAILED, Sweep
 from scorebo.report import FIGURES, provenance
 from scorebo.report.claims.base import UNDECIDED, Finding, Part
 from scorebo.report.evidence import Evidence
@@ -295,7 +294,7 @@ def test_runs_that_failed_or_were_lost_are_grouped(results, tmp_path):
     for run in sweep.runs:
         if (run.benchmark, run.acquisition) == ("higdon", "bqbc"):
             reason = f"the evaluation at [0.{run.seed}] returned nan" if run.seed < 3 else "out of memory"
-            run_notes.note(sweep, run, run_notes.FAILED, reason=reason)
+            sweep.note(run, FAILED, reason=reason)
     found = failures_of(results, tmp_path)
     assert list(found) == ["Runs that failed, were lost or were cancelled"], "and nowhere that nothing failed"
     (lost,) = {row[4] for row in found["Runs that failed, were lost or were cancelled"] if row[3] == "lost"}
