@@ -135,15 +135,14 @@ def _wait(results: Path, sweeps: list[Sweep]) -> int:
 
 def _status(options: argparse.Namespace) -> None:
     from scorebo.launch.display import describe
-    from scorebo.launch.status import summary, survey
+    from scorebo.launch.status import survey
 
     shown: tuple[str, list[str]] | None = None
     while True:
         state = survey(options.results, options.which)
-        counts = summary(state.runs)
         seen = describe(state, options.results), state.notes
         if options.json:
-            told = {"counts": counts, "runs": [asdict(run) for run in state.runs], "notes": state.notes}
+            told = {"counts": state.counts, "runs": [asdict(run) for run in state.runs], "notes": state.notes}
             print(json.dumps(told), flush=True)
         elif seen != shown:
             if options.watch and sys.stdout.isatty():
@@ -153,7 +152,7 @@ def _status(options: argparse.Namespace) -> None:
         for note in state.notes if seen != shown else ():
             print(f"scorebo: {note}", file=sys.stderr)
         shown = seen
-        if not options.watch or not (counts["running"] or counts["queued"]):
+        if not options.watch or not state.of("running", "queued"):
             return
         time.sleep(max(2.0, state.pause))
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tqdm import tqdm
 
 from scorebo.launch.base import Launcher
-from scorebo.launch.status import STATES, STOPPED, RunStatus, Survey, summary, survey
+from scorebo.launch.status import STATES, STOPPED, RunStatus, Survey, survey
 
 _MOST = 20
 # Options of `scorebo retry`, and the states of the runs they choose.
@@ -27,24 +26,19 @@ def duration(seconds: float) -> str:
 
 def describe(state: Survey, results: Path) -> str:
     """Counts, what is running and how far, what stopped and why, in the run folders below `results`."""
-    counts = summary(state.runs)
+    counts = state.counts
     lines = ["  ".join(f"{name} {counts[name]}" for name in STATES) + f"  of {len(state.runs)} runs"]
-    running = state.of("running")
-    if running:
-        lines += ["", "running", *_limited(running, _progress)]
-    for name in STOPPED:
-        if counts[name]:
-            lines += ["", name, *_limited(state.of(name), _stopped)]
+    for name in ("running", *STOPPED):
+        runs, in_words = state.of(name), _progress if name == "running" else _stopped
+        if runs:
+            lines += ["", name, *map(in_words, runs[:_MOST])]
+        if len(runs) > _MOST:
+            lines.append(f"  … and {len(runs) - _MOST} more; --json has all")
     options = [f"--{name}" for name, states in RETRIES.items() if any(run.sweep for run in state.of(*states))]
     if options:
         command = f"scorebo retry {' '.join(options)} --results {results}"
         lines += ["", f"`{command}` submits them again; they go on from their last record."]
     return "\n".join(lines)
-
-
-def _limited(runs: list[RunStatus], line: Callable[[RunStatus], str]) -> list[str]:
-    more = [f"  … and {len(runs) - _MOST} more; --json has all"] if len(runs) > _MOST else []
-    return [line(run) for run in runs[:_MOST]] + more
 
 
 def _progress(run: RunStatus) -> str:
@@ -87,7 +81,7 @@ def wait(results: Path, which: str, *, pause: float = Launcher.pause) -> Survey:
         while True:
             began = time.perf_counter()
             now = survey(results, which, tails=False)
-            counts = summary(now.runs)
+            counts = now.counts
             bar.total = sum(run.records or 0 for run in now.runs)
             bar.n = sum(run.iteration for run in now.runs)
             bar.set_description_str("  ".join(f"{name} {counts[name]}" for name in STATES if counts[name]))

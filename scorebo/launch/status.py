@@ -61,6 +61,11 @@ class Survey:
         """The runs in one of `states`."""
         return [run for run in self.runs if run.state in states]
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many runs are in each state."""
+        return {state: len(self.of(state)) for state in STATES}
+
 
 def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Survey:
     """Where the runs of an experiment or sweep stand; without `which` those of all sweeps and all others there.
@@ -181,11 +186,3 @@ def _without_sweep(folder: str) -> SweepRun:
     seed, _, digits = last.removeprefix("seed-").rpartition("-")
     number = int(seed) if seed.isdecimal() else -1
     return SweepRun(digits, folder, benchmark, model, acquisition, number, records=0, threads=1, at=0)
-
-
-def summary(runs: Iterable[RunStatus]) -> dict[str, int]:
-    """How many runs are in each state."""
-    counts = dict.fromkeys(STATES, 0)
-    for run in runs:
-        counts[run.state] += 1
-    return counts

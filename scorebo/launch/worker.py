@@ -89,10 +89,7 @@ def _printing_to(log: Path) -> Iterator[None]:
 
 
 def _print_failure(error: BaseException) -> None:
-    """Print the whole traceback, and last the user's exception with the frames outside this package.
-
-    `scorebo status` shows the last lines of a log.
-    """
+    """Print the whole traceback and last, for `scorebo status`, the user's exception with the frames outside ours."""
     traceback.print_exception(error)
     own = _users_error(error)
     walked = traceback.walk_tb(own.__traceback__)

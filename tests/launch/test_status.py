@@ -10,7 +10,7 @@ import pytest
 from scorebo.cli import main
 from scorebo.errors import InputError
 from scorebo.launch import Ended, Local, Poll, finished_runs
-from scorebo.launch.status import summary, survey
+from scorebo.launch.status import survey
 from scorebo.launch.sweep import BUSY, CANCELLED, FAILED, FINISHED, STARTED, Sweep
 from scorebo.store import RunStore
 from scorebo.store.checksummed import seal
@@ -216,7 +216,7 @@ def test_command(tmp_path, capsys):
     assert f"log: {sweep.log(sweep.runs[1])}\n    | smoke" in shown
     assert main(["status", "sweep-1", "--results", str(tmp_path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["counts"] == summary(survey(tmp_path).runs)
+    assert told["counts"] == survey(tmp_path).counts
     assert [run["state"] for run in told["runs"]] == ["finished", "failed"]
 
 
