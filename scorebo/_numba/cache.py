@@ -21,6 +21,7 @@ _WORKING = ">=0.60,<0.69"
 try:
     from numba.core.caching import IndexDataCacheFile
     from numba.core.ccallback import CFunc
+    from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
     from numba.core.sigutils import normalize_signature
 except ImportError as error:
     raise missing_interface("numba", _WORKING, str(error)) from error
@@ -29,15 +30,42 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def check_numba(cache_file: type = IndexDataCacheFile) -> None:
-    """Refuse a numba whose cache of compiled code has not the methods that `CacheFile` calls or replaces."""
+    """Refuse a numba that has not the methods that `CacheFile` and `OwnCopies` call or replace."""
     takes = {"__init__": 3, "load": 1, "save": 2, "_save_data": 2, "_load_index": 0, "_save_index": 1}
-    for name, count in takes.items():
-        method = getattr(cache_file, name, None)
+    methods = [(cache_file, name, count) for name, count in takes.items()]
+    methods += [(JITCodeLibrary, name, 0) for name in ("_get_module_for_linking", "_finalize_final_module")]
+    for owner, name, count in methods:
+        method = getattr(owner, name, None)
         if method is None or len(inspect.signature(method).parameters) != count + 1:
-            raise missing_interface("numba", _WORKING, f"IndexDataCacheFile.{name} of {count} arguments")
+            raise missing_interface("numba", _WORKING, f"{owner.__name__}.{name} of {count} arguments")
+    if not issubclass(getattr(JITCPUCodegen, "_library_class", object), JITCodeLibrary):
+        raise missing_interface("numba", _WORKING, "JITCPUCodegen._library_class")
 
 
+class OwnCopies(JITCodeLibrary):
+    """Compiled code that calls its own copies of this package's functions.
+
+    The code of a function has copies of those it calls, optimized in their place, so that two copies may round
+    differently. Numba leaves the choice to the linker, which takes the copy that was loaded first for all callers: the
+    last bits of a result would depend on what the process compiled, loaded or ran before.
+    """
+
+    _shared_module: Any
+
+    def _finalize_final_module(self) -> None:
+        if self._shared_module is None:  # Compiled now; what comes from the cache has its own copies already.
+            self._finalized = True
+            linked = self._get_module_for_linking()  # In what others link the functions keep their names.
+            self._shared_module = linked.clone() if linked is self._final_module else linked
+            for function in self._final_module.functions:
+                if function.linkage.name == "linkonce_odr" and _MANGLED in function.name:
+                    function.linkage = "internal"
+        super()._finalize_final_module()
+
+
+_MANGLED = f"{len(PACKAGE.name)}{PACKAGE.name}"
 check_numba()
+JITCPUCodegen._library_class = OwnCopies
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -60,9 +88,9 @@ def cfunc(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]
 
 @lru_cache
 def fingerprint(folder: Path = PACKAGE) -> str:
-    """A digest of all compiled files: those whose names begin with an underscore."""
+    """A digest of all compiled files, whose names begin with an underscore, and of this one, which links them."""
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("_*.py")):
+    for path in sorted([*folder.rglob("_*.py"), *folder.glob("_numba/cache.py")]):
         digest.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
     return digest.hexdigest()
 

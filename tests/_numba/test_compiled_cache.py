@@ -1,6 +1,9 @@
 import importlib
+import os
 import pkgutil
 import shutil
+import subprocess
+import sys
 
 import pytest
 from numba.core.caching import IndexDataCacheFile
@@ -89,3 +92,34 @@ def test_a_numba_with_another_cache_is_refused_with_the_versions_that_work(name)
     _cached.check_numba()
     with pytest.raises(InputError, match=rf"IndexDataCacheFile\.{name}.*Install numba>=0.60"):
         _cached.check_numba(without(name))
+
+
+# The gradients of two functions that call the same one, `pull`, of which each has a copy.
+TWO_CALLERS = """
+import sys
+import numpy as np
+from scorebo.acquisition import _mixture
+rng = np.random.default_rng(0)
+mean, precision, y = rng.normal(size=(4, 8)), rng.gamma(2.0, size=(4, 8)), rng.normal(size=(4, 203))
+weight = {"log_prob": rng.normal(size=(4, 203)), "affinity_deficits": rng.normal(size=(4, 8))}
+density = np.log(rng.gamma(1.0, size=(4, 203)))
+found = {
+    name: getattr(_mixture, f"{name}_gradient")(mean, precision, y, density, weight[name]) for name in sys.argv[1:]
+}
+for name in sorted(found):
+    print(name, *(array.tobytes().hex() for array in found[name]))
+"""
+
+
+def test_results_do_not_depend_on_what_was_compiled_or_loaded_before(tmp_path):
+    names = ["log_prob", "affinity_deficits"]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def run(*order):
+        command = [sys.executable, "-c", TWO_CALLERS, *order]
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+
+    compiled = run(*names)
+    assert len(compiled) > 10_000
+    assert run(*names) == compiled  # loaded from the cache
+    assert run(*reversed(names)) == compiled
