@@ -23,7 +23,8 @@ def _sets(name: str, description: str, **options: Any) -> Figure:
 
 
 def _learned(task: str, model: str = "al_lognormal") -> Mapping[str, Any]:
-    return {"reference": partial(reference.fitted, task, model), "reference_words": "Reference"}
+    found = {"reference": reference.fitted, "reference_spread": reference.spread}
+    return {name: partial(function, task, model) for name, function in found.items()}
 
 
 _TRUE = {"reference": partial(reference.drawn_with, "gp8"), "reference_words": "Truth", "window": 3}
