@@ -43,6 +43,12 @@ _FIGURES = (
         partial(active_learning, metric="negative_mll", ylabel="Negative MLL", log=False),
     ),
     Figure(
+        "al-mll-task-units",
+        "Negative MLL in the tasks' own units instead of standardized outputs, and the methods' ranking",
+        partial(active_learning, metric="negative_mll_task_units", ylabel="Negative MLL, task units", log=False),
+        experiment="al_mll",
+    ),
+    Figure(
         "al-rmse",
         "RMSE on the active-learning tasks, and the methods' ranking",
         partial(active_learning, metric="rmse", ylabel="RMSE", log=True),
@@ -89,5 +95,5 @@ _FIGURES = (
         source="fits",
     ),
 )
-# The experiment of a figure has its name.
-PAPER = tuple(replace(figure, experiment=figure.id.replace("-", "_")) for figure in _FIGURES)
+# The experiment of a figure has its name unless it says another.
+PAPER = tuple(replace(figure, experiment=figure.experiment or figure.id.replace("-", "_")) for figure in _FIGURES)
