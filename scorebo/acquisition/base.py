@@ -91,14 +91,23 @@ class OptimaAcquisition(PointAcquisition):
 
 
 class PredictiveAcquisition(PointAcquisition):
-    """A function of the means and variances of the noisy observation y at x under each hyperparameter set."""
+    """A function of the means and variances of the noisy observation y at x under each hyperparameter set.
+
+    With `observation_noise` False they are those of the noiseless f.
+    """
+
+    observation_noise = True
 
     def evaluate(self, points: Tensor) -> Tensor:
-        return self.score(*self.model.marginals(points, observation_noise=True))
+        return self.score(*self.moments(points))
+
+    def moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance under each set at points `b x D`, each `b x M`."""
+        return self.model.marginals(points, observation_noise=self.observation_noise)
 
     @abstractmethod
     def score(self, mean: Tensor, variance: Tensor) -> Tensor:
-        """Acquisition values `b` from the moments of y under each set, each `b x M`."""
+        """Acquisition values `b` from the moments under each set, each `b x M`."""
 
 
 def as_ensemble(model: Model) -> Model:

@@ -119,7 +119,26 @@ class KL(Distance):
         return (conditionals.log_prob(y) - log_mixture).mean(dim=-1)
 
 
-DISTANCES: dict[str, type[Distance]] = {"hellinger": Hellinger, "wasserstein": Wasserstein, "kl": KL}
+class ReverseKL(KL):
+    """KL(z2 ‖ z1), marginal first."""
+
+    of_components = True
+
+    def closed_form(self, mean1: Tensor, variance1: Tensor, mean2: Tensor, variance2: Tensor) -> Tensor:
+        return super().closed_form(mean2, variance2, mean1, variance1)
+
+    def estimate(self, conditionals: Conditionals, mixture: Mixture, u: Tensor) -> Tensor:
+        """mean_ℓ log p(y_ℓ)/q(y_ℓ), y_ℓ from p: every component's quantiles at its own levels u `M x L`."""
+        y = mixture.components.quantile(u).flatten(start_dim=-2)
+        return (mixture.log_prob(y).unsqueeze(-2) - conditionals.log_prob(y.unsqueeze(-2))).mean(dim=-1)
+
+
+DISTANCES: dict[str, type[Distance]] = {
+    "hellinger": Hellinger,
+    "wasserstein": Wasserstein,
+    "kl": KL,
+    "reverse_kl": ReverseKL,
+}
 
 
 def load_distance(distance: str | type[Distance]) -> Distance:
@@ -156,6 +175,11 @@ def moment_match(mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
     """
     mixture_mean = _mean(mean)
     return mixture_mean, _mean(variance) + (mean - mixture_mean).square().mean(dim=-1, keepdim=True)
+
+
+def mean_moments(mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean of the means and of the variances, each `batch x M`: `moment_match` without the spread of the means."""
+    return _mean(mean), _mean(variance)
 
 
 def _mean(values: Tensor) -> Tensor:

@@ -41,8 +41,8 @@ class SCoreBO(OptimaAcquisition):
         optimal_inputs: `N x M x D`; not used (and may be None) with "value".
         optimal_outputs: `N x M x 1`, their values; not used (and may be None) with "location". A value may lie below
             the mean of its set: the truncation is then severe, and accurate.
-        distance: "hellinger" (H, not H²), "wasserstein" (W2), "kl" (KL(p(y|θ_m, ★_mn) ‖ p(y))), or a `Distance` of your
-            own, as a class or by its import path.
+        distance: "hellinger" (H, not H²), "wasserstein" (W2), "kl" (KL(p(y|θ_m, ★_mn) ‖ p(y))), "reverse_kl"
+            (KL(p(y) ‖ p(y|θ_m, ★_mn))), or a `Distance` of your own, as a class or by its import path.
         estimator: "moment_matching" takes every distribution for the normal with its mean and variance; "monte_carlo"
             estimates the distance to the mixture itself.
         condition_on: see above.

@@ -45,9 +45,13 @@ def evaluate(
     targets = transform.to_model(truth)
     prediction = predict_in_blocks(model, points, targets)
     mean = prediction.mean
+    nlpd = negative_log_predictive_density(mean, prediction.variance, targets)
+    shift = transform.mean_log_derivative(truth)
     return ModelQuality(
         negative_mll=prediction.negative_mll,
-        nlpd=negative_log_predictive_density(mean, prediction.variance, targets),
+        negative_mll_task_units=prediction.negative_mll - shift,
+        nlpd=nlpd,
+        nlpd_task_units=nlpd - shift,
         rmse=float((transform.from_model(mean.mean(-1)) - truth).square().mean().sqrt()),
         jittered_blocks=prediction.jittered_blocks,
     )

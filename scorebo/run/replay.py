@@ -111,8 +111,9 @@ def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Re
 
 
 def differences_between(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Where two records differ in any bit, timings apart, as `path: stored, now`."""
-    left, right = (_leaves(record) for record in (stored, now))
+    """Where two records differ in any bit, as `path: stored, now`; timings apart, and fields younger than the first."""
+    later = Record.__required_keys__ - stored.keys()
+    left, right = _leaves(stored), _leaves({name: value for name, value in now.items() if name not in later})
     return [
         f"{path}: {left.get(path, 'nothing')} stored, {right.get(path, 'nothing')} now"
         for path in [*left, *(path for path in right if path not in left)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from types import UnionType
@@ -42,7 +43,19 @@ def run_columns(records: Sequence[Mapping[str, Any]]) -> pa.Table:
         columns |= dict(zip(phase_columns(timing), columns.pop(timing).flatten(), strict=True))
     if columns["round"].null_count == len(records):
         del columns["round"]
+    columns |= _task_units(columns, records)
     return pa.table(columns | _diagnostics([record.get("mcmc") for record in records]))
+
+
+def _task_units(columns: Mapping[str, pa.Array], records: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
+    """Densities in the task's units, also of records older than these fields unless outputs were power-transformed."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    standardized = [None if r.get("yeo_johnson_lambda") is not None else r.get("output_std") for r in records]
+    shift = pa.array([None if std is None else math.log(std) for std in standardized], pa.float64())
+    names = {f"{name}_task_units": name for name in ("negative_mll", "nlpd")}
+    return {new: pc.coalesce(columns[new], pc.add(columns[name], shift)) for new, name in names.items()}
 
 
 @cache

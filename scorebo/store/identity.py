@@ -28,6 +28,7 @@ NEUTRAL: dict[str, dict[str, Any]] = {
         "concentration": None,
         "partitions": None,
     },
+    "scorebo.acquisition.SAL": {"marginal_variance": "mixture", "observation_noise": True},
 }
 
 

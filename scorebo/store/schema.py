@@ -92,14 +92,21 @@ class ModelQuality(TypedDict):
     Args:
         negative_mll: minus the joint log density of a block of noiseless targets under the noisy prediction, divided
             by the block's size; averaged over sets and blocks.
+        negative_mll_task_units: the same density in the task's units, of `y` instead of standardized (and perhaps
+            power-transformed) outputs. Methods standardize by different deviations, which may reverse their order.
         nlpd: minus the log density of the mixture at single points, averaged.
+        nlpd_task_units: the same density in the task's units.
         rmse: root mean squared error of the mixture mean, in the task's units; where outputs are transformed it is the
             mean of the transformed ones, transformed back.
         jittered_blocks: block covariances that needed a jitter before they could be factorized.
     """
 
     negative_mll: Annotated[Number, Column("negative MLL", "al_mll", of_model=True)]
+    negative_mll_task_units: Annotated[Number, Column("negative MLL in the task's units", "al_mll", of_model=True)]
     nlpd: Annotated[Number, Column("negative log predictive density", "al_mll", of_model=True)]
+    nlpd_task_units: Annotated[
+        Number, Column("negative log predictive density in the task's units", "al_mll", of_model=True)
+    ]
     rmse: Annotated[Number, Column("RMSE", "al_rmse", of_model=True, log=True)]
     jittered_blocks: int | None
 
@@ -129,7 +136,9 @@ class OptimizationMetrics(TypedDict):
     best_observed: Annotated[
         float | None, Column("best observation", "saas_final", common_unit=False, task_decides=True)
     ]
-    best_noiseless: Annotated[Number, Column()]
+    best_noiseless: Annotated[
+        Number, Column("best noiseless value", "saas_final", common_unit=False, task_decides=True)
+    ]
     inference_value: Annotated[Number, Column(of_model=True)]
     recommended_x: list[float] | None
     optimum_violation: Annotated[Number, Column()]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from scorebo.errors import InputError
-from scorebo.transforms.yeo_johnson import most_likely_power, transform, untransform
+from scorebo.transforms.yeo_johnson import log_derivative, most_likely_power, transform, untransform
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,11 @@ class DataTransform:
         """Outputs as the model sees them."""
         seen = y if self.yeo_johnson_lambda is None else transform(y, self.yeo_johnson_lambda)
         return self.sign * (seen - self.output_mean) / self.output_std
+
+    def mean_log_derivative(self, y: Tensor) -> float:
+        """Mean of log |d to_model(y)/dy|: what a log density on the model's scale lacks to one in the task's units."""
+        of_power = 0.0 if self.yeo_johnson_lambda is None else float(log_derivative(y, self.yeo_johnson_lambda).mean())
+        return of_power - math.log(self.output_std)
 
     def from_model(self, y: Tensor) -> Tensor:
         """Outputs in the task's units and sign; a prediction beyond what a power can reach is taken to be there."""

@@ -54,6 +54,11 @@ def transform(y: Tensor, power: float) -> Tensor:
     return torch.where(y >= 0, _box_cox(y.clamp_min(0.0), power), -_box_cox((-y).clamp_min(0.0), 2.0 - power))
 
 
+def log_derivative(y: Tensor, power: float) -> Tensor:
+    """Logarithm of the derivative of `transform`, which is (1 + |y|)^(λ−1) for y ≥ 0 and (1 + |y|)^(1−λ) for y < 0."""
+    return torch.where(y >= 0, power - 1.0, 1.0 - power) * y.abs().log1p()
+
+
 def untransform(z: Tensor, power: float) -> Tensor:
     """Inverse of `transform`; a value that it never takes becomes the largest (or least) finite number."""
     return torch.where(z >= 0, _from_box_cox(z.clamp_min(0.0), power), -_from_box_cox((-z).clamp_min(0.0), 2.0 - power))

@@ -4,12 +4,14 @@ import mpmath
 import pytest
 import torch
 
-from scorebo.acquisition.distances import DISTANCES, KL, moment_match
+from scorebo.acquisition.distances import DISTANCES, KL, ReverseKL, moment_match
 
 
 def exact(name: str, mean1: float, variance1: float, mean2: float, variance2: float) -> float:
     with mpmath.workdps(60):
         m1, v1, m2, v2 = (mpmath.mpf(number) for number in (mean1, variance1, mean2, variance2))
+        if name == "reverse_kl":
+            m1, v1, m2, v2 = m2, v2, m1, v1
         if name == "hellinger":
             affinity = mpmath.sqrt(2 * mpmath.sqrt(v1 * v2) / (v1 + v2)) * mpmath.exp(
                 -((m1 - m2) ** 2) / (4 * (v1 + v2))
@@ -76,10 +78,11 @@ def test_gradient_is_that_of_the_value(name):
     assert torch.autograd.gradcheck(DISTANCES[name]().closed_form, arguments, eps=1e-7, atol=1e-6)
 
 
-def test_kl_is_from_the_conditional_to_the_marginal():
+def test_kl_is_from_the_conditional_to_the_marginal_and_its_reverse_the_other_way():
     zero, one, four = torch.tensor([0.0, 1.0, 4.0], dtype=torch.float64)
     assert KL().closed_form(zero, one, zero, four) == pytest.approx(0.5 * (0.25 - 1 + torch.log(four).item()))
     assert KL().closed_form(zero, four, zero, one) == pytest.approx(0.5 * (4 - 1 - torch.log(four).item()))
+    assert ReverseKL().closed_form(zero, one, zero, four) == pytest.approx(0.5 * (4 - 1 - torch.log(four).item()))
 
 
 def test_moments_of_the_mixture():

@@ -43,6 +43,9 @@ def integral(distance: str, mean: float, std: float) -> float:
         window = (mean - 9 * std, mean + 9 * std)
         ratio = lambda y: norm.logpdf(y, mean, std) - np.log(density(y))  # noqa: E731
         return quad(lambda y: norm.pdf(y, mean, std) * ratio(y), *window, limit=500)[0]
+    if distance == "reverse_kl":
+        ratio = lambda y: np.log(density(y)) - norm.logpdf(y, mean, std)  # noqa: E731
+        return quad(lambda y: density(y) * ratio(y), -15, 15, **limits)[0]
     # In the score z of the level u = Φ(z) the integrand is smooth to the ends.
     squared = lambda z: norm.pdf(z) * (mean + std * z - quantile(norm.cdf(z))) ** 2  # noqa: E731
     return np.sqrt(quad(squared, -7, 7, limit=200, epsabs=1e-9)[0])
@@ -55,7 +58,8 @@ def test_converges_to_the_integral_over_the_true_mixture(distance):
     errors = []
     for num_samples in (256, 2**15):
         estimate = estimates(distance, conditionals, Mixture(normals()), num_samples, seed=3)[0]
-        errors.append((estimate - expected).abs().max().item())
+        # Relative to those above 1: the reverse KL from a narrow component is 16.
+        errors.append(((estimate - expected).abs() / expected.clamp_min(1.0)).max().item())
     assert errors[0] < 0.05
     assert errors[1] < 5e-4
 

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 import torch
 from acquisition_contract import AcquisitionContract, points, with_sets
 from botorch_community.acquisition.bayesian_active_learning import qStatisticalDistanceActiveLearning
+from scipy.stats import norm
+from torch.distributions import Normal, kl_divergence
 
 from scorebo.acquisition import BALD, BQBC, SAL
-from scorebo.acquisition.distances import Hellinger
+from scorebo.acquisition.distances import DISTANCES, Hellinger
 from scorebo.errors import InputError
 from tests.conftest import random_ensemble
 
@@ -48,6 +53,28 @@ class TestKLMonteCarlo(AcquisitionContract):
         return SAL(model, distance="kl", estimator="monte_carlo", num_samples=64)
 
 
+class TestReverseKL(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, distance="reverse_kl")
+
+
+class TestReverseKLMonteCarlo(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, distance="reverse_kl", estimator="monte_carlo", num_samples=64)
+
+
+class TestNoiseless(AcquisitionContract):
+    gradient_step = 1e-6
+
+    def build(self, model):
+        return SAL(model, observation_noise=False)
+
+
+class TestMeanOfTheVariances(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, marginal_variance="mean")
+
+
 @pytest.mark.parametrize("num_mcmc_samples", [1, 2, 12, 16])
 def test_kl_is_bald(num_mcmc_samples):
     for seed in range(10):
@@ -69,7 +96,7 @@ def test_hellinger_agrees_with_botorch_community():
     torch.testing.assert_close(SAL(model)(X), reference, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("distance", ["hellinger", "wasserstein", "kl"])
+@pytest.mark.parametrize("distance", DISTANCES)
 def test_identical_sets_do_not_disagree(distance):
     model = with_sets(random_ensemble(1), [2] * 12)
     X = points(50, 2).unsqueeze(1)
@@ -85,7 +112,7 @@ def test_is_the_mean_of_the_sets_distances():
     torch.testing.assert_close(distances.mean(-1), acqf(X.unsqueeze(1)))
 
 
-@pytest.mark.parametrize("distance", ["hellinger", "wasserstein", "kl"])
+@pytest.mark.parametrize("distance", DISTANCES)
 def test_slices_do_not_change_the_estimate(distance, monkeypatch):
     acqf = SAL(random_ensemble(3), distance=distance, estimator="monte_carlo")
     X = points(40, 2).unsqueeze(1)
@@ -97,11 +124,14 @@ def test_slices_do_not_change_the_estimate(distance, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"distance": "helinger"}, "hellinger, kl, wasserstein"),
+        ({"distance": "helinger"}, "hellinger, kl, reverse_kl, wasserstein"),
         ({"estimator": "mc"}, "moment_matching, monte_carlo"),
         ({"num_samples": 0}, "num_samples"),
         ({"num_samples": 2.5}, "num_samples"),
         ({"seed": -1}, "seed"),
+        ({"marginal_variance": "none"}, "mean, mixture"),
+        ({"marginal_variance": "mean", "estimator": "monte_carlo"}, "with estimator monte_carlo it has no effect"),
+        ({"observation_noise": 0.1}, "observation_noise must be true or false"),
         ({"distance": SAL}, "is not a subclass of scorebo.acquisition.distances.Distance"),
     ],
 )
@@ -119,3 +149,50 @@ def test_hellinger_with_the_samples_of_a_run_is_accurate_for_every_scramble(seed
     estimate = SAL(model, estimator="monte_carlo", num_samples=256, seed=seed)(X)
     assert float(((estimate - exact).abs() / exact).mean()) < 0.15
     assert float(torch.corrcoef(torch.stack([estimate, exact]))[0, 1]) > 0.98
+
+
+def by_hand(name, mean, variance, marginal_mean, marginal_variance):
+    """The textbook distance of two normals."""
+    if name == "hellinger":
+        total = variance + marginal_variance
+        affinity = math.sqrt(2 * math.sqrt(variance * marginal_variance) / total)
+        return math.sqrt(1 - affinity * math.exp(-((mean - marginal_mean) ** 2) / (4 * total)))
+    if name == "wasserstein":
+        return math.hypot(mean - marginal_mean, math.sqrt(variance) - math.sqrt(marginal_variance))
+    pairs = torch.tensor([[mean, variance], [marginal_mean, marginal_variance]], dtype=torch.float64)
+    ours, other = (Normal(center, square.sqrt()) for center, square in pairs)
+    return kl_divergence(other, ours).item() if name == "reverse_kl" else kl_divergence(ours, other).item()
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("observation_noise", [True, False])
+@pytest.mark.parametrize("marginal_variance", ["mixture", "mean"])
+def test_departures_are_the_textbook_distances_of_botorchs_posterior(distance, observation_noise, marginal_variance):
+    model = random_ensemble(4, num_mcmc_samples=6)
+    X = points(20, 2, seed=5).unsqueeze(1)
+    posterior = model.posterior(X, observation_noise=observation_noise)
+    mean, variance = (moment[..., 0, 0].numpy() for moment in (posterior.mean, posterior.variance))
+    spread = mean.var(axis=1) if marginal_variance == "mixture" else 0.0
+    marginals = zip(mean.mean(axis=1), variance.mean(axis=1) + spread, strict=True)
+    expected = [
+        np.mean([by_hand(distance, *one, *marginal) for one in zip(means, variances, strict=True)])
+        for means, variances, marginal in zip(mean, variance, marginals, strict=True)
+    ]
+    options = {"observation_noise": observation_noise, "marginal_variance": marginal_variance}
+    acqf = SAL(model, distance=distance, **options)
+    np.testing.assert_allclose(acqf(X).numpy(), expected, rtol=1e-8)
+    np.testing.assert_allclose(acqf.screen(X[:, 0]).numpy(), expected, rtol=1e-8)
+
+
+def test_monte_carlo_between_noiseless_functions_is_that_of_their_mixture():
+    model, X = random_ensemble(4, num_mcmc_samples=3), points(3, 2, seed=5)
+    mean, variance = (moment.numpy() for moment in model.marginals(X))
+    y, step = np.linspace(-12, 12, 200_001, retstep=True)
+    expected = []
+    for means, stds in zip(mean, np.sqrt(variance), strict=True):
+        densities = norm.pdf(y[:, None], means, stds)
+        affinity = np.sqrt(densities * densities.mean(axis=1, keepdims=True)).sum(axis=0) * step
+        expected.append(np.sqrt(1 - affinity).mean())
+    acqf = SAL(model, estimator="monte_carlo", num_samples=2**14, observation_noise=False)
+    np.testing.assert_allclose(acqf(X.unsqueeze(1)).numpy(), expected, atol=1e-3)
+    assert (acqf(X.unsqueeze(1)) - SAL(model, estimator="monte_carlo", num_samples=2**14)(X.unsqueeze(1))).min() > 1e-3

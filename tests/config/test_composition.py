@@ -77,7 +77,7 @@ def test_experiments_name_what_exists(name):
         ([*BASE, "mcmc.num_mcmc_samples=0"], "mcmc.num_mcmc_samples must be a whole number of at least 1"),
         ([*BASE, "mcmc.thinning=0"], "mcmc.thinning must be a whole number of at least 1"),
         ([*BASE, "mcmc.sampler=hmc"], "Unknown sampler 'hmc'. Allowed: map, nuts, pyro, sequential"),
-        ([*BASE, "mcmc=hmc"], "Unknown mcmc 'hmc'. Allowed: nuts, sequential"),
+        ([*BASE, "mcmc=hmc"], "Unknown mcmc 'hmc'. Allowed: nuts, pyro, sequential"),
         ([*BASE, "mcmc=sequential", "mcmc.transitions=0"], "transitions must be a whole number of at least 1"),
         ([*BASE, "mcmc=sequential", "mcmc.refresh_every=0"], "refresh_every must be a whole number of at least 1"),
         ([*BASE, "mcmc=sequential", "mcmc.refresh_fraction=-1"], "refresh_fraction must be a finite number"),
@@ -161,3 +161,26 @@ def test_every_config_says_what_it_is_and_carries_its_name(group):
         # How many groups there may be is the task's to say, or the user's.
         overrides += ["model.partitions.max_groups=1"] if name == "additive" else []
         assert compose(overrides)[group].name == name
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "draws", "changed"),
+    [
+        ("ishigami", "active_learning", {"warmup": 128}),
+        ("branin", "synthetic_bo", {"warmup": 128}),
+        ("gp8", "gp_samples", {"warmup": 128}),
+        ("pd1_wmt", "warped", {"warmup": 96}),
+        ("addgp6", "additive", {"warmup": 128, "thinning": 8}),
+    ],
+)
+def test_draws_of_the_released_code_differ_from_the_papers_in_what_it_says(benchmark, draws, changed):
+    paper = compose([f"benchmark={benchmark}", "acquisition=nei"]).mcmc
+    released = compose([f"benchmark={benchmark}", "acquisition=nei", f"mcmc/draws=released_{draws}"]).mcmc
+    assert released == {**paper, **changed} != paper
+
+
+def test_departures_of_the_released_code_compose_with_any_sampler_and_distance(tmp_path):
+    settings = ["acquisition.marginal_variance=mean", "acquisition.observation_noise=false"]
+    config = compose([*BASE, "acquisition=sal_ws", "acquisition.distance=reverse_kl", *settings, "mcmc=pyro"])
+    assert (config.acquisition.marginal_variance, config.acquisition.observation_noise) == ("mean", False)
+    assert (config.mcmc.sampler, config.mcmc.max_tree_depth) == ("pyro", 6)

@@ -154,7 +154,15 @@ class TestMetricsEvery:
     """With `metrics_every=3` the models of iterations 3, 6 and 7, the closing one, are judged."""
 
     MODEL_METRICS = (
-        *("has_metrics", "negative_mll", "nlpd", "rmse", "jittered_blocks"),
+        *(
+            "has_metrics",
+            "negative_mll",
+            "negative_mll_task_units",
+            "nlpd",
+            "nlpd_task_units",
+            "rmse",
+            "jittered_blocks",
+        ),
         *("inference_regret", "in_sample_inference_regret", "inference_value", "recommended_x"),
     )
 

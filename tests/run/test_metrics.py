@@ -94,3 +94,62 @@ def test_rmse_is_in_the_tasks_units():
     truth = task.evaluate_true(transform.from_unit(points))
     assert quality["rmse"] == pytest.approx(float((predicted - truth).pow(2).mean().sqrt()), rel=1e-10)
     assert quality["rmse"] > 1.0  # Branin's values go to 308: standardized errors would be below 1
+
+
+@pytest.mark.parametrize("power", [None, 0.4])
+def test_densities_in_the_tasks_units_are_those_of_a_model_of_the_outputs_as_they_are(power):
+    """The same GP with mean and variances in the task's units; transformed outputs by a change of variables."""
+    task = scorebo.load_benchmark("branin_al")
+    X = task.initial_design(1)
+    y = task.evaluate_true(X)
+    seen = y if power is None else torch.from_numpy(stats.yeojohnson(y.numpy(), power))
+    transform = DataTransform(task.bounds, -1.0, float(seen.mean()), float(seen.std()), power)
+    unit, std = transform.to_unit(X), transform.output_std
+    sets = {"lengthscale": torch.tensor([[0.3, 0.4], [0.6, 0.2]]), "outputscale": torch.tensor([1.0, 2.0])}
+    noise, mean = torch.tensor([0.01, 0.1]), torch.tensor([0.0, 0.5])
+    model = FullyBayesianGP(unit, transform.to_model(y), noise=noise, mean=mean, **sets)
+    quality = metrics.evaluate(model, task, transform, 1, 4)
+
+    points = metrics.test_points("branin_al", 1, 4, 2)
+    truth = task.evaluate_true(transform.from_unit(points))
+    targets = truth if power is None else torch.from_numpy(stats.yeojohnson(truth.numpy(), power))
+    # f(y) dy = f(z) dz, by differences of scipy's transform.
+    step = 1e-5 * np.maximum(1.0, truth.numpy())
+    jacobian = np.zeros(len(truth))
+    if power is not None:
+        up, down = (stats.yeojohnson(truth.numpy() + sign * step, power) for sign in (1, -1))
+        jacobian = np.log((up - down) / (2 * step))
+    joint, single = [], np.empty((2, len(truth)))
+    for m in range(2):
+        one = FullyBayesianGP(
+            unit,
+            seen,
+            lengthscale=sets["lengthscale"][m : m + 1],
+            outputscale=std**2 * sets["outputscale"][m : m + 1],
+            noise=std**2 * noise[m : m + 1],
+            mean=transform.output_mean - std * mean[m : m + 1],
+            noise_floor=1e-6 * std**2,
+        )
+        for first in range(0, len(truth), metrics.BLOCK):
+            block = slice(first, first + metrics.BLOCK)
+            center, covariance = (moment[0].numpy() for moment in one.joint(points[block], observation_noise=True))
+            density = stats.multivariate_normal(center, covariance).logpdf(targets[block].numpy())
+            joint.append((density + jacobian[block].sum()) / metrics.BLOCK)
+        center, variance = (moment[:, 0].numpy() for moment in one.marginals(points, observation_noise=True))
+        single[m] = stats.norm(center, np.sqrt(variance)).pdf(targets.numpy()) * np.exp(jacobian)
+    assert quality["negative_mll_task_units"] == pytest.approx(-np.mean(joint), rel=1e-8)
+    assert quality["nlpd_task_units"] == pytest.approx(-np.log(single.mean(axis=0)).mean(), rel=1e-8)
+    shift = quality["negative_mll_task_units"] - quality["negative_mll"]
+    assert shift == pytest.approx(np.log(std) - jacobian.mean(), rel=1e-8)
+    assert quality["nlpd_task_units"] - quality["nlpd"] == pytest.approx(shift)
+
+
+def test_outputs_that_are_not_standardized_have_one_density():
+    task = scorebo.load_benchmark("gramacy1")
+    X = task.initial_design(1)
+    y = task.evaluate_true(X)
+    transform = DataTransform.of(task.bounds, y, maximize=task.maximize, standardize=False)
+    model = scorebo.fit_gp(transform.to_unit(X), transform.to_model(y), model="true", lengthscale=0.3, noise=0.01)
+    quality = metrics.evaluate(model, task, transform, 1, 3)
+    assert quality["negative_mll_task_units"] == quality["negative_mll"]
+    assert quality["nlpd_task_units"] == quality["nlpd"]

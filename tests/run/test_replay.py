@@ -7,7 +7,7 @@ from scorebo.errors import EvaluationError, InputError
 from scorebo.inference import sequential
 from scorebo.run.loop import execute
 from scorebo.run.replay import differences_between, replay
-from scorebo.store import RunStore
+from scorebo.store import RunStore, read_records
 from scorebo.store.checksummed import seal, unseal
 from scorebo.store.ledger import read_ledger
 from tests import bad_tasks
@@ -190,4 +190,14 @@ def test_every_bit_counts_but_those_of_timings():
         "b.1.c: nan stored, None now",
         "mcmc.rhat: 1.0 stored, nothing now",
         "d: nothing stored, 1 now",
+    ]
+
+
+def test_fields_that_later_versions_add_are_no_difference(nuts):
+    stored = read_records(nuts / "records.jsonl").records[2]
+    older = {name: value for name, value in stored.items() if name != "nlpd_task_units"}
+    assert differences_between(older, stored) == []
+    assert differences_between(stored, older) == [f"nlpd_task_units: {stored['nlpd_task_units']} stored, nothing now"]
+    assert differences_between(older, stored | {"metrics_failure": "none"}) == [
+        "metrics_failure: nothing stored, none now"
     ]

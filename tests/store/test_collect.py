@@ -17,7 +17,16 @@ from scorebo.store.checksummed import seal
 COLUMNS = [
     *("benchmark", "model", "acquisition", "seed", "iteration", "kind", "num_observations"),
     *("num_failed_points", "has_metrics", "x", "y", "f"),
-    *("negative_mll", "nlpd", "rmse", "inference_regret", "in_sample_inference_regret", "simple_regret"),
+    *(
+        "negative_mll",
+        "negative_mll_task_units",
+        "nlpd",
+        "nlpd_task_units",
+        "rmse",
+        "inference_regret",
+        "in_sample_inference_regret",
+        "simple_regret",
+    ),
     *("best_observed", "best_noiseless", "inference_value", "optimum_violation"),
     *("decomposition_error", "acquisition_value"),
     *("wall_seconds_fit", "wall_seconds_metrics", "wall_seconds_acquisition", "wall_seconds_evaluate"),

@@ -9,6 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 from store_samples import make_config, make_record
 
+from scorebo.acquisition import SAL
 from scorebo.config import as_dict, compose
 from scorebo.errors import InputError
 from scorebo.gp import Surrogate
@@ -162,6 +163,16 @@ class TestNeutralValues:
         assert inspect.signature(Surrogate).parameters[name].default == value
         assert run_id(surrogate(**{name: value})) == run_id(surrogate())
         assert run_id(surrogate(**{name: "other"})) != run_id(surrogate())
+
+    @pytest.mark.parametrize(("name", "value"), identity.NEUTRAL["scorebo.acquisition.SAL"].items())
+    @pytest.mark.parametrize("acquisition", ["sal_hr", "sal_ws_mc"])
+    def test_those_of_sal_are_the_defaults_of_its_class_and_of_its_configs(self, tmp_path, acquisition, name, value):
+        assert inspect.signature(SAL).parameters[name].default == value
+        config = as_dict(compose([*tiny_overrides(tmp_path), f"acquisition={acquisition}"]))
+        node = {key: setting for key, setting in config["acquisition"].items() if key != name}
+        assert config["acquisition"].get(name, value) == value
+        assert run_id({**config, "acquisition": node}) == run_id(config)
+        assert run_id({**config, "acquisition": {**node, name: "other"}}) != run_id(config)
 
 
 class TestVersion:

@@ -1,5 +1,7 @@
 """A record is typed once: what the loop writes, what becomes a column, and what may come later."""
 
+import math
+
 import pandas as pd
 from store_samples import make_config, make_record, make_run
 
@@ -79,3 +81,22 @@ def test_metrics_are_columns_of_numbers_with_a_label_and_an_experiment():
         assert TYPES[name] == float | None
         assert column.words.endswith(column.label)
         assert column.experiment
+
+
+def test_the_best_value_queried_is_compared_with_and_without_its_noise():
+    noisy, noiseless = METRICS["best_observed"], METRICS["best_noiseless"]
+    assert (noisy.task_decides, noisy.common_unit, noisy.log) == (True, False, False)
+    assert (noiseless.task_decides, noiseless.common_unit, noiseless.log) == (True, False, False)
+    assert "best_noiseless" not in MODEL_METRICS
+
+
+def test_densities_in_task_units_of_older_records_are_made_of_what_they_have(tmp_path):
+    old = [make_record(k) for k in (1, 2, 3, 4)]
+    of_power = make_record(6) | {"iteration": 5, "yeo_johnson_lambda": 0.5}
+    new = make_record(8) | {"iteration": 6, "negative_mll_task_units": 7.5, "nlpd_task_units": -7.5}
+    table = table_of(tmp_path, *old, of_power, new)
+    for name, stored in (("negative_mll", 7.5), ("nlpd", -7.5)):
+        made = [record[name] + math.log(record["output_std"]) for record in old[2:]]
+        assert table[f"{name}_task_units"].tolist()[2:4] == made
+        assert table[f"{name}_task_units"].isna().tolist() == [True, True, False, False, True, False]
+        assert table[f"{name}_task_units"].iloc[-1] == stored

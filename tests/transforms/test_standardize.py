@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from scipy.stats import yeojohnson
+from scipy.stats import yeojohnson, yeojohnson_llf
 
 from scorebo.errors import InputError
 from scorebo.transforms.standardize import DataTransform
@@ -33,6 +33,18 @@ def test_transformed_outputs_are_scipy_s_standardized_and_come_back(maximize):
     # The model is the same whichever way the task is written down.
     mirrored = DataTransform.of(BOUNDS, -y, maximize=not maximize, standardize=True, yeo_johnson=True)
     torch.testing.assert_close(mirrored.to_model(-y), seen, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("power", [None, -1.3, 0.0, 0.6, 1.0, 2.0, 3.5])
+def test_the_mean_log_derivative_is_that_of_differences_and_of_scipy_s_likelihood(power):
+    y = torch.from_numpy(np.random.default_rng(0).normal(0.3, 2.0, 40))
+    data_transform = DataTransform(BOUNDS, -1.0, 0.4, 2.5, power)
+    found, step = data_transform.mean_log_derivative(y), 1e-6
+    slope = (data_transform.to_model(y + step) - data_transform.to_model(y - step)) / (2 * step)
+    assert found == pytest.approx(float(slope.abs().log().mean()), abs=1e-8)
+    if power is not None:  # the log-likelihood is that of a normal with the transformed outputs' variance, and this
+        jacobian = yeojohnson_llf(power, y.numpy()) + 0.5 * len(y) * np.log(yeojohnson(y.numpy(), power).var())
+        assert found == pytest.approx(jacobian / len(y) - np.log(2.5), abs=1e-12)
 
 
 def test_what_no_power_reaches_is_the_largest_number():

@@ -25,6 +25,15 @@ def drawn_with(task: str) -> dict[str, float]:
 
 def fitted(task: str, model: str) -> dict[str, float]:
     """log10 of the reference hyperparameters of a task (`scripts/maintenance/reference_hyperparameters.py`)."""
+    return _of_task(task, model)["mean"]
+
+
+def spread(task: str, model: str) -> dict[str, float]:
+    """Standard deviation of `fitted` from one random design to another; `fitted` is the mean over several."""
+    return _of_task(task, model)["standard_deviation"]
+
+
+def _of_task(task: str, model: str) -> dict[str, dict[str, float]]:
     stored = _stored()
     if f"{task} {model}" not in stored:
         raise MissingRunsError(f"no reference hyperparameters of {task} under {model}")
@@ -32,6 +41,6 @@ def fitted(task: str, model: str) -> dict[str, float]:
 
 
 @functools.cache
-def _stored() -> dict[str, dict[str, float]]:
+def _stored() -> dict[str, dict[str, dict[str, float]]]:
     file = resources.files("scorebo.report.claims").joinpath(REFERENCE_FILE)
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}

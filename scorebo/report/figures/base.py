@@ -42,6 +42,7 @@ class Panel:
     lines: tuple[Line, ...]
     log: bool = False
     reference: float | None = None  # a dashed line across
+    reference_band: float = 0.0  # half-width of the band around it
     crop: bool = True  # whether a few values far above the others may be left out
 
 

@@ -23,6 +23,7 @@ def hyperparameters(
     *,
     reference: References | None = None,
     reference_words: str = "Reference",
+    reference_spread: References | None = None,
     window: int = 1,
 ) -> FigureData:
     """One panel a hyperparameter, one line a method.
@@ -31,6 +32,7 @@ def hyperparameters(
         table: of `collect_hyperparameters`, of one task under one model.
         reference: log10 of what the hyperparameters ought to be, drawn dashed.
         reference_words: what that is called.
+        reference_spread: standard deviation of the reference, drawn as a band around it.
         window: points of the moving average.
     """
     if table is None or table.empty:
@@ -47,16 +49,20 @@ def hyperparameters(
     notes = [f"{title(str(table['benchmark'].iloc[0]))}; mean ± standard deviation over all sets and repetitions."]
     try:
         truth = reference() if reference else {}
+        around = reference_spread() if reference_spread else {}
     except MissingRunsError as missing:
-        truth, notes = {}, [*notes, f"No dashed lines: {missing}."]
+        truth, around, notes = {}, {}, [*notes, f"No dashed lines: {missing}."]
+    if around:
+        notes.append("Around the dashed lines: ± standard deviation over the random designs that they are the mean of.")
     panels = []
     for name in names:
         lines = tuple(
             _line(method, mean[name].xs(method), spread[name].xs(method), runs.xs(method), window)
             for method in method_order(table["acquisition"].unique())
         )
-        at = truth.get(name)
-        panels.append(Panel(_words(name), "Number of observations", "Log10 value", lines, reference=at, crop=False))
+        axes = (_words(name), "Number of observations", "Log10 value")
+        at, band = truth.get(name), around.get(name, 0.0)
+        panels.append(Panel(*axes, lines, reference=at, reference_band=band, crop=False))
     counts = table.groupby("acquisition")["seed"].nunique()
     if counts.nunique() > 1 or runs.groupby(level=0).nunique().max() > 1:
         notes.append(SMALL_NUMBERS)

@@ -13,18 +13,21 @@ from scorebo.report.statistics.final_values import method_names
 from scorebo.report.statistics.ranking import TIME, ranking
 from scorebo.report.statistics.regrets import LOG, measured_rows, with_values
 from scorebo.report.statistics.table import choose_model, model_rows, optimal_value, require_values
-from scorebo.report.style import display, method_order, task_order, title
+from scorebo.report.style import display, label, method_order, task_order, title
 
 # The MAP reference has a model of its own, and stands beside methods under another.
 OWN_MODELS = {"nei_map": "map"}
 RANKING = "Ranking"  # the title of its panel
+TASK_UNITS = "_task_units"  # ending of the name of a density that is also on the scale of standardized outputs
 
 
 def active_learning(table: pd.DataFrame, *, metric: str, ylabel: str, log: bool) -> FigureData:
     """One panel per task with mean ± one standard error, and the ranking where at least two methods share seeds."""
-    rows, left_out = choose_model(model_rows(table, [metric]), preferred="al_lognormal")
+    in_units = metric + TASK_UNITS
+    metrics = [metric, in_units] if in_units in table else [metric]
+    rows, left_out = choose_model(model_rows(table, metrics), preferred="al_lognormal")
     require_values(rows, metric)
-    return _comparison(rows, metric, ylabel, log, _model_notes(left_out))
+    return _comparison(rows, metric, ylabel, log, _model_notes(left_out) + _other_order(rows, *metrics))
 
 
 def optimization(table: pd.DataFrame, *, metric: str, ylabel: str) -> FigureData:
@@ -47,18 +50,36 @@ def priors(table: pd.DataFrame, *, metric: str, ylabel: str, spread: bool = Fals
 
 
 def best_values(table: pd.DataFrame) -> FigureData:
-    """The best observation so far on each task, in its unit; the optimum dashed where it is known."""
-    rows = model_rows(table, ["best_observed"])
+    """The best observation so far on each task, in its unit; the optimum dashed where it is known.
+
+    The best noisy value flatters methods that repeat queries: where there is noise the best noiseless one is shown too.
+    """
+    metrics = [name for name in ("best_observed", "best_noiseless") if name in table]
+    rows = model_rows(table, metrics)
     require_values(rows, "best_observed")
     rows["acquisition"] = method_names(rows)
-    data = _comparison(rows, "best_observed", "Best observation", False, [], ranked=False)
+    shown = _best_values(table, rows, "best_observed", "")
+    panels, notes = shown.panels, shown.notes
+    noisy = rows[rows["best_observed"] != rows[metrics[-1]]].dropna(subset=metrics)["benchmark"].unique()
+    if len(noisy):
+        panels += _best_values(table, rows[rows["benchmark"].isin(noisy)], "best_noiseless", ", noiseless").panels
+    return FigureData(panels, notes, "Optimum")
+
+
+def _best_values(table: pd.DataFrame, rows: pd.DataFrame, metric: str, suffix: str) -> FigureData:
+    data = _comparison(rows, metric, "Best observation", False, [], ranked=False)
     tasks = task_order(rows["benchmark"].unique())
-    units = {task: display("benchmark", task).get("unit", "observation") for task in tasks}
+    units = {task: display("benchmark", task).get("unit", "value" if suffix else "observation") for task in tasks}
     panels = tuple(
-        replace(panel, reference=optimal_value(table, task), ylabel=f"Best {units[task]}")
+        replace(
+            panel,
+            title=panel.title + suffix,
+            reference=optimal_value(table, task),
+            ylabel=f"Best {units[task]}{suffix}",
+        )
         for panel, task in zip(data.panels, tasks, strict=True)
     )
-    return FigureData(panels, data.notes, "Optimum")
+    return FigureData(panels, data.notes)
 
 
 def additive(table: pd.DataFrame) -> FigureData:
@@ -102,6 +123,21 @@ def _comparison(
 
 def _counts(line: Line) -> np.ndarray:
     return np.empty(0) if line.runs is None else line.runs
+
+
+def _other_order(rows: pd.DataFrame, metric: str, in_units: str | None = None) -> list[str]:
+    """The tasks on which another method has the lowest mean at the end once the density is in the task's units."""
+    if in_units is None:
+        return []
+    last = rows["num_observations"] == rows.groupby("benchmark")["num_observations"].transform("max")
+    final = rows[last & np.isfinite(rows[in_units])].groupby(["benchmark", "acquisition"])[[metric, in_units]].mean()
+    best = final.groupby(level="benchmark").idxmin().map(lambda place: place[1])
+    other = best[best[metric] != best[in_units]]
+    changes = [
+        f"{title(task)} {label(other.at[task, in_units])} instead of {label(other.at[task, metric])}"
+        for task in task_order(other.index)
+    ]
+    return [f"Lowest mean at the end if the density is in the task's units: {', '.join(changes)}."] if changes else []
 
 
 def _model_notes(left_out: list[tuple[str, list[str]]]) -> list[str]:

@@ -23,7 +23,8 @@ def _sets(name: str, description: str, **options: Any) -> Figure:
 
 
 def _learned(task: str, model: str = "al_lognormal") -> Mapping[str, Any]:
-    return {"reference": partial(reference.fitted, task, model), "reference_words": "Reference"}
+    found = {"reference": reference.fitted, "reference_spread": reference.spread}
+    return {name: partial(function, task, model) for name, function in found.items()}
 
 
 _TRUE = {"reference": partial(reference.drawn_with, "gp8"), "reference_words": "Truth", "window": 3}
@@ -40,6 +41,12 @@ _FIGURES = (
         "al-mll",
         "Negative MLL on the active-learning tasks, and the methods' ranking",
         partial(active_learning, metric="negative_mll", ylabel="Negative MLL", log=False),
+    ),
+    Figure(
+        "al-mll-task-units",
+        "Negative MLL in the tasks' own units instead of standardized outputs, and the methods' ranking",
+        partial(active_learning, metric="negative_mll_task_units", ylabel="Negative MLL, task units", log=False),
+        experiment="al_mll",
     ),
     Figure(
         "al-rmse",
@@ -88,5 +95,5 @@ _FIGURES = (
         source="fits",
     ),
 )
-# The experiment of a figure has its name.
-PAPER = tuple(replace(figure, experiment=figure.id.replace("-", "_")) for figure in _FIGURES)
+# The experiment of a figure has its name unless it says another.
+PAPER = tuple(replace(figure, experiment=figure.experiment or figure.id.replace("-", "_")) for figure in _FIGURES)

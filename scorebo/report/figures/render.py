@@ -21,7 +21,7 @@ ROW = 1.75  # inches of height for a row of panels
 TWO_COLUMNS, ONE_COLUMN = 7.2, 3.5  # inches of width in a journal
 TICK_STEPS = [1, 2, 2.5, 5, 10]
 NOTE_SIZE = 6.0
-REFERENCE_COLOR = "#444444"
+REFERENCE_COLOR, REFERENCE_OPACITY = "#444444", 0.12
 NOTE_CHARACTERS_PER_INCH = 20  # 22 of average letters, but a line may have many wide ones
 RUNS_SIZE = 5.0
 LEGEND_HANDLE, LEGEND_LETTER = 0.5, 0.065  # inches
@@ -98,6 +98,9 @@ def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> floa
         axes.fill_between(line.x, low, high, color=style.color, alpha=opacity, linewidth=0)
     if panel.reference is not None:
         axes.axhline(panel.reference, color=REFERENCE_COLOR, linestyle="--", linewidth=0.8, zorder=1.5)
+        if panel.reference_band:
+            low, high = panel.reference - panel.reference_band, panel.reference + panel.reference_band
+            axes.axhspan(low, high, color=REFERENCE_COLOR, alpha=REFERENCE_OPACITY, linewidth=0, zorder=0.5)
     _write_runs(axes, panel, styles)
     axes.set_title(panel.title)
     axes.set_xlabel(panel.xlabel)
@@ -142,7 +145,8 @@ def linear_limits(panel: Panel) -> tuple[float, float, bool]:
         Bottom, top, and whether values lie above the top.
     """
     edges = [line.mean + sign * np.nan_to_num(line.band) for line in panel.lines for sign in (-1, 1)]
-    values = np.concatenate([*edges, [np.nan if panel.reference is None else panel.reference]])
+    at = np.nan if panel.reference is None else panel.reference
+    values = np.concatenate([*edges, [at - panel.reference_band, at + panel.reference_band]])
     low, high = _extent(values)
     means = np.concatenate([line.mean for line in panel.lines])
     least, most = np.nanmin(means), np.nanquantile(means, 0.9)

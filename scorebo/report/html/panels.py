@@ -83,6 +83,8 @@ def _panel(panel: Panel) -> dict[str, Any]:
         found["power"] = panel.ylabel.removeprefix(LOG).capitalize()
     if panel.reference is not None:
         found["reference"] = _number(panel.reference)
+        if panel.reference_band:
+            found["around"] = numbers([panel.reference - panel.reference_band, panel.reference + panel.reference_band])
     return found
 
 

@@ -1,3 +1,6 @@
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,6 +69,33 @@ def test_a_fixed_hyperparameter_has_no_panel_and_a_missing_reference_is_said():
     assert set(reference.fitted("ishigami", "al_lognormal")) == {
         *("lengthscale_1", "lengthscale_2", "lengthscale_3", "outputscale", "noise")
     }
+
+
+def test_the_reference_of_several_designs_has_a_band():
+    data = FIGURES["ishigami-hyperparameters"].data(table("ishigami", 3))
+    mean, spread = (find("ishigami", "al_lognormal") for find in (reference.fitted, reference.spread))
+    for panel, name in zip(data.panels, mean, strict=True):
+        assert (panel.reference, panel.reference_band) == (mean[name], spread[name])
+    assert [panel.reference_band > 0.0 for panel in data.panels] == [True] * 4 + [False]  # the noise is known
+    assert any("standard deviation over the random designs" in note for note in data.notes)
+    for axes, panel in zip((a for a in compose(data).axes if a.get_title()), data.panels, strict=True):
+        bands = [patch for patch in axes.patches if patch.get_width() == 1.0]
+        assert len(bands) == (panel.reference_band > 0.0)
+        if bands:
+            low, high = bands[0].get_y(), bands[0].get_y() + bands[0].get_height()
+            assert (low, high) == pytest.approx(
+                (panel.reference - panel.reference_band, panel.reference + panel.reference_band)
+            )
+            assert axes.get_ylim()[0] < low < high < axes.get_ylim()[1]
+
+
+def test_stored_references_are_of_at_least_ten_designs():
+    stored = json.loads(Path(reference.__file__).with_name(reference.REFERENCE_FILE).read_text())
+    assert {entry["designs"] >= 10 for entry in stored.values()} == {True}
+    for entry in stored.values():
+        assert entry["mean"].keys() == entry["standard_deviation"].keys()
+    # One design of 300 points does not determine it, which is why there are several.
+    assert reference.spread("hartmann6_al", "al_lognormal")["lengthscale_3"] > 0.2
 
 
 def test_unequal_runs_are_numbered(tmp_path):

@@ -57,6 +57,37 @@ def test_best_values_and_the_optimum():
     assert data.reference == "Optimum"
 
 
+def test_the_best_noiseless_value_is_shown_beside_where_there_is_noise():
+    table = join(
+        *(bo_run(t, "nei", s, [1.0, 1.0], best=[5.0, 4.0]) for t in ("ackley4_25", "svm_ct") for s in (1, 2, 3))
+    )
+    table["best_noiseless"] = table["best_observed"] + 0.5 * (table["benchmark"] == "ackley4_25")
+    data = FIGURES["saas-final"].data(table.assign(optimal_value=0.0))
+    assert [panel.title for panel in data.panels] == ["Ackley-4 (25D)", "SVM (388D)", "Ackley-4 (25D), noiseless"]
+    assert [panel.ylabel for panel in data.panels] == ["Best observation", "Best RMSE", "Best value, noiseless"]
+    assert [panel.lines[0].mean.tolist() for panel in data.panels[::2]] == [[5.0, 4.0], [5.5, 4.5]]
+    assert data.panels[2].reference == 0.0
+    assert len(FIGURES["saas-final"].data(table.drop(columns="best_noiseless")).panels) == 2
+
+
+def test_density_in_task_units_has_a_figure_and_reversals_are_told():
+    table = suite(["gramacy1", "gramacy2"], ["qbmgp", "sal_hr"])
+    favored = (table["benchmark"] == "gramacy2") & (table["acquisition"] == "sal_hr")
+    table["negative_mll"] -= 0.5 * favored + 0.5 * (
+        (table["benchmark"] == "gramacy1") & (table["acquisition"] == "qbmgp")
+    )
+    table["negative_mll_task_units"] = table["negative_mll"] + 2.0 * favored
+    notes = FIGURES["al-mll"].data(table).notes
+    told = "Lowest mean at the end if the density is in the task's units: Gramacy (2D) QBMGP instead of SAL-HR."
+    assert told in notes
+    data = FIGURES["al-mll-task-units"].data(table)
+    assert told not in data.notes
+    ends = {line.method: line.mean[-1] for line in data.panels[1].lines}
+    assert ends["sal_hr"] - ends["qbmgp"] > 1.0
+    assert FIGURES["al-mll-task-units"].experiment == "al_mll"
+    assert told not in FIGURES["al-mll"].data(table.drop(columns="negative_mll_task_units")).notes
+
+
 def test_split_pairs():
     table = join(*(bo_run("addgp6", "nei", s, [1.0, 1.0], best=[0.0, 1.0]) for s in (1, 2, 3)))
     assert "Split pairs: not recorded." in FIGURES["addgp"].data(table).notes

@@ -203,7 +203,8 @@ def test_refuses_other_formats_and_figures(one_task, tmp_path):
         with pytest.raises(InputError, match=r"must end in \.pdf, \.png, \.svg"):
             draw("al-mll", one_task, tmp_path / out)
     with pytest.raises(
-        InputError, match=r"Unknown figure 'al-ml'. Did you mean al-mll.*Allowed: addgp, al-mll, al-rmse"
+        InputError,
+        match=r"Unknown figure 'al-ml'. Did you mean al-mll.*Allowed: addgp, al-mll, al-mll-task-units, al-rmse",
     ):
         draw("al-ml", one_task, tmp_path / "a.png")
     assert not list(tmp_path.iterdir())

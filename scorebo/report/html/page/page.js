@@ -138,6 +138,8 @@
       Plot.axisX({ ticks: 5, tickFormat: (v) => (figure.drawn || Number.isInteger(v) ? shown(v) : ""), label: panel.x, labelAnchor: "center", labelArrow: "none", tickSize: 3 }),
       ...lines.flatMap(({ line, points: own, color }) => line.b || line.base !== undefined
         ? [Plot.areaY(own, { x: "x", y1: (p) => p.low, y2: (p) => p.high, fill: color, fillOpacity: 0.16, clip: true, ariaHidden: "true" })] : []),
+      ...(panel.around === undefined ? [] : [Plot.rect([panel.around.map((v) => (panel.power && !logged ? 10 ** v : v))],
+        { x1: x0, x2: x1, y1: (edges) => edges[0], y2: (edges) => edges[1], fill: "currentColor", fillOpacity: 0.1, clip: true, ariaHidden: "true" })]),
       ...(panel.reference === undefined ? [] : [Plot.ruleY([panel.power && !logged ? 10 ** panel.reference : panel.reference],
         { stroke: "currentColor", strokeOpacity: 0.75, strokeDasharray: "5 4" })]),
       ...(at === null || state.share === 1 ? [] : [Plot.ruleX([at], { stroke: "var(--accent)", strokeOpacity: 0.8 })]),
