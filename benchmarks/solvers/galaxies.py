@@ -1,4 +1,4 @@
-"""The SDSS luminous red galaxies (DR7): how probable their power spectrum is under a cosmological model.
+"""Minus the log likelihood of cosmological constants, given the power spectrum of the SDSS luminous red galaxies (DR7).
 
 Reid et al. Cosmological constraints from the clustering of the Sloan Digital Sky Survey DR7 luminous red galaxies.
 MNRAS 2010.
@@ -6,7 +6,7 @@ MNRAS 2010.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from scipy.interpolate import CubicSpline, LSQUnivariateSpline
 from scipy.special import erf, logsumexp
 
 from scorebo.benchmarks.solvers import halofit
-from scorebo.benchmarks.solvers.boltzmann import EFFECTIVE_REDSHIFT, K, Universe
+from scorebo.benchmarks.solvers.boltzmann import EFFECTIVE_REDSHIFT, K, Universe, check_version, universe
 from scorebo.benchmarks.solvers.reading import Array, read
 from scorebo.errors import InputError
 
@@ -24,6 +24,8 @@ POINTS, BANDS = 45, 250
 # NEAR, MID and FAR: share of the galaxies, smearing of the baryon wiggles in (Mpc/h)².
 SHARES = (0.395, 0.355, 0.250)
 SMEARING = (86.9988, 85.1374, 84.5958)
+# The model in which the halofit corrections of the galaxies were made: h, Ω_b, Ω_m, n_s and A_s.
+H, OMEGA_B, OMEGA_M, SPECTRAL_INDEX, AMPLITUDE = 0.701, 0.0462, 0.2792, 0.96, 2.2e-9
 
 
 @dataclass(frozen=True)
@@ -159,3 +161,27 @@ class Likelihood:
         """−ln L."""
         _, marginal = self.chi_squares(model)
         return float(np.log(len(marginal)) - logsumexp(-0.5 * marginal))
+
+
+def sdss(folder: str) -> Callable[[Array], Array]:
+    """The function constants `n x 11` -> −ln L, `n`; raises where a spectrum cannot be computed."""
+    check_version()
+    likelihood = Likelihood(folder, fiducial())
+    return lambda points: np.array([likelihood(universe(*map(float, point))) for point in points])
+
+
+def fiducial() -> Universe:
+    """The model of the halofit corrections."""
+    return universe(
+        ombh2=OMEGA_B * H**2,
+        omch2=(OMEGA_M - OMEGA_B) * H**2,
+        omk=0.0,
+        hubble=100.0 * H,
+        temperature=2.726,
+        helium=0.24,
+        neutrinos=3.04,
+        amplitude=AMPLITUDE,
+        spectral_index=SPECTRAL_INDEX,
+        fudge=1.14,
+        helium_fudge=0.86,
+    )

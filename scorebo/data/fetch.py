@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scorebo.data.check import DAMAGED, MISSING, digest, state, states
-from scorebo.data.download import TIMEOUT, download
+from scorebo.data.download import download
 from scorebo.data.sources import Dataset, Source
 from scorebo.errors import InputError
 from scorebo.files import replacing, storage_errors
@@ -19,13 +19,12 @@ from scorebo.files import replacing, storage_errors
 LOCK = ".fetch.lock"
 
 
-def fetch(data: Dataset, report: Callable[[str], None] = lambda line: None, *, timeout: float = TIMEOUT) -> None:
+def fetch(data: Dataset, report: Callable[[str], None] = lambda line: None) -> None:
     """Get every file of a data set that is not there or damaged; others are left alone.
 
     Args:
         data: the data set.
         report: called with a line about each file.
-        timeout: seconds without a single byte after which a server counts as silent.
     """
     if not {MISSING, DAMAGED} & set(states(data).values()):  # nothing is written, as the folder may not allow it
         for name, found in states(data).items():
@@ -35,7 +34,7 @@ def fetch(data: Dataset, report: Callable[[str], None] = lambda line: None, *, t
         for source in data.files:
             found = state(data, source)
             if found in (MISSING, DAMAGED):
-                _fetch_file(data, source, timeout)
+                _fetch_file(data, source)
                 report(f"{source.name}: fetched from {source.url}")
             else:
                 report(f"{source.name}: {found}, left alone")
@@ -44,18 +43,18 @@ def fetch(data: Dataset, report: Callable[[str], None] = lambda line: None, *, t
                 _archive(data, source).unlink(missing_ok=True)
 
 
-def _fetch_file(data: Dataset, source: Source, timeout: float) -> None:
+def _fetch_file(data: Dataset, source: Source) -> None:
     target = data.path() / source.name
     if source.url is None:
         raise InputError(f"{source.name} of '{data.name}' has no public address: put it in {data.path()}.")
     with storage_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
     if source.member is None:
-        download(source.url, target, source.sha256, timeout=timeout)
+        download(source.url, target, source.sha256)
         return
     archive = _archive(data, source)
     if not archive.exists():  # several files may come from one
-        download(source.url, archive, None, timeout=timeout)
+        download(source.url, archive, None)
     try:
         extract(archive, source, target)
     except InputError:

@@ -156,6 +156,21 @@ def _order(run: dict[str, Any]) -> tuple[Any, ...]:
     return (*(run[name] for name in WHO), run["run_id"])
 
 
+def find_run(run: str, results: Path) -> Path:
+    """The folder of a run: the folder itself, or the beginning of its id, looked for below `results`."""
+    if (Path(run) / "config.yaml").exists():
+        return Path(run)
+    found = []
+    if run.isalnum() and results.is_dir():
+        named = [f for f in find_runs(results) if f.name.rpartition("-")[2].startswith(run[:RUN_DIGITS])]
+        found = [f for f in named if run_id(read_config(f / "config.yaml")).startswith(run)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f"'{run}' begins the ids of {len(found)} runs: {', '.join(map(str, sorted(found)[:5]))}.")
+    raise InputError(f"'{run}' is neither the folder of a run nor the beginning of the id of one in {results}.")
+
+
 def nothing_found(results: Sources, runs: list[Any], problems: list[str], lacking: str) -> InputError:
     """The error that says why a table would be empty."""
     where = sources_text(results)

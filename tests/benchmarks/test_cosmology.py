@@ -10,7 +10,7 @@ from real_contract import RealTask
 
 from scorebo.benchmarks.solvers import galaxies, halofit
 from scorebo.benchmarks.solvers.boltzmann import REDSHIFTS, K, check_version, interpolated, universe
-from scorebo.benchmarks.solvers.constants import fiducial, sdss
+from scorebo.benchmarks.solvers.galaxies import fiducial, sdss
 from scorebo.errors import InputError
 from tests import real_data
 
