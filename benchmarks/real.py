@@ -8,7 +8,7 @@ from typing import Any
 from scorebo.benchmarks.outside.process import Solve
 from scorebo.benchmarks.outside.task import OutsideTask
 from scorebo.benchmarks.solvers import galaxies, lasso, svm
-from scorebo.data.check import required
+from scorebo.data.sources import required
 from scorebo.errors import check_integer
 
 

@@ -13,8 +13,7 @@ from scorebo.errors import InputError
 from scorebo.launch import run_notes
 from scorebo.launch.sweep import Sweep, SweepRun, sweeps_in
 from scorebo.launch.timings import Spent, iteration_timings, spent
-from scorebo.store.identity import identity_nodes, node_name, run_id
-from scorebo.store.stored_config import read_config
+from scorebo.store.identity import identity_nodes, node_name, read_config, run_id
 
 # Similar runs that are read for one kind; more would hardly change the mean.
 _ENOUGH = 5

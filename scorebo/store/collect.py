@@ -13,13 +13,12 @@ from scorebo.files import replacing, storage_errors
 from scorebo.store.cache import Cache, Part, stamp_of
 from scorebo.store.columns import run_columns, tidy_table
 from scorebo.store.folder import check_format
-from scorebo.store.identity import node_name, run_id, run_seed
+from scorebo.store.identity import node_name, read_config, run_id, run_seed
 from scorebo.store.lock import is_locked
 from scorebo.store.markers import is_finished
 from scorebo.store.records import parse_records, read_bytes
 from scorebo.store.resume import RUN_DIGITS
 from scorebo.store.schema import NAMES, WHO
-from scorebo.store.stored_config import read_config
 
 if TYPE_CHECKING:
     import pandas as pd
