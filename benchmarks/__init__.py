@@ -11,10 +11,8 @@ from typing import Any
 _CLASSES = {
     "base": ("Benchmark",),
     "active_learning": ("Branin", "Gramacy1", "Gramacy2", "Hartmann6", "Higdon", "Ishigami"),
-    "additive": ("AdditiveGPSample",),
-    "cosmology": ("Cosmology",),
-    "gp_samples": ("GPSample",),
-    "real": ("SVMCT", "SVMCT757", "LassoDNA"),
+    "gp_samples": ("GPSample", "AdditiveGPSample"),
+    "real": ("SVMCT", "SVMCT757", "LassoDNA", "Cosmology"),
     "sparse": ("Ackley4In25", "Hartmann6In25"),
     "synthetic": ("Hartmann3", "Hartmann4", "Rosenbrock2", "Rosenbrock4"),
     "tuning": ("PD1", "LCBench"),

@@ -7,6 +7,7 @@ direction is needed at all. A minimum that has no closed form was found by searc
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -84,17 +85,17 @@ class Hartmann6(Benchmark):
     """−Σ_i α_i exp(−Σ_j A_ij (x_j − P_ij)²): four wells in six dimensions."""
 
     dim = 6
-    bounds = ((0.0,) * 6, (1.0,) * 6)
+    bounds: Any = ((0.0,) * 6, (1.0,) * 6)
     optimal_value = -3.3223680114155148
 
     ALPHA = (1.0, 1.2, 3.0, 3.2)
-    A = (
+    A: Any = (
         (10.0, 3.0, 17.0, 3.5, 1.7, 8.0),
         (0.05, 10.0, 17.0, 0.1, 8.0, 14.0),
         (3.0, 3.5, 1.7, 10.0, 17.0, 8.0),
         (17.0, 8.0, 0.05, 10.0, 0.1, 14.0),
     )
-    P = (
+    P: Any = (
         (0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886),
         (0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991),
         (0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650),

@@ -36,10 +36,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from scorebo.benchmarks.checks import check_bounds, check_inputs, check_outputs
-from scorebo.errors import InputError, check_integer, check_number
+from scorebo.errors import InputError, check_integer, check_number, describe_point
+from scorebo.search.box import check_bounds
 from scorebo.seeds import derive, generator
 from scorebo.store.schema import Task
+
+# DataTransform from the unit box and back may pass a bound by a few roundings; such points are moved onto it.
+ROUNDING = 1e-10
 
 
 class Benchmark(ABC):
@@ -82,7 +85,7 @@ class Benchmark(ABC):
         self.total = check_integer(f"total of task '{name}'", total, 2)
         if self.total < self.initial:
             raise InputError(f"total of task '{name}' must be at least initial ({initial}), got {total}.")
-        self.bounds = check_bounds(name, getattr(self, "bounds", None), getattr(self, "dim", None))
+        self.bounds = _check_bounds(name, getattr(self, "bounds", None), getattr(self, "dim", None))
         self.dim = self.bounds.shape[-1]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -115,7 +118,7 @@ class Benchmark(ABC):
         return self._sobol_points(seed, place + 1)[place]
 
     def _sobol_points(self, seed: int, count: int) -> Tensor:
-        lower, upper = self._corners()
+        lower, upper = self.bounds
         sobol = torch.quasirandom.SobolEngine(self.dim, scramble=True, seed=derive(self.name, _seed(seed), "design"))
         unit = sobol.draw(count, dtype=torch.float64)
         return torch.clamp(lower + (upper - lower) * unit, lower, upper)
@@ -133,9 +136,6 @@ class Benchmark(ABC):
         true = float(self.evaluate_true(point.unsqueeze(0)))
         return true + self.noise(seed, index), true
 
-    def _corners(self) -> tuple[Tensor, Tensor]:
-        return self.bounds[0], self.bounds[1]
-
 
 def _seed(seed: int) -> int:
     return check_integer("seed", seed, 0)
@@ -146,13 +146,59 @@ def _checked(function: Callable[[Any, Tensor], Tensor]) -> Callable[[Any, Tensor
 
     @functools.wraps(function)
     def evaluate_true(self: Benchmark, X: Tensor) -> Tensor:
-        inside = check_inputs(self.name, X, *self._corners())
+        inside = _check_inputs(self.name, X, *self.bounds)
         try:
             values = function(self, inside.clone())
         except InputError:
             raise
         except Exception as error:
             raise InputError(f"Task '{self.name}' raised {type(error).__name__}: {error}.") from error
-        return check_outputs(self.name, inside, values)
+        return _check_outputs(self.name, inside, values)
 
     return evaluate_true
+
+
+def _check_bounds(name: str, bounds: Any, dim: Any) -> Tensor:
+    """The task's box as a `2 x D` float64 tensor."""
+    try:
+        box = check_bounds(bounds).clone()
+    except InputError as error:
+        raise InputError(f"Task '{name}': {error}") from error
+    if dim is not None and dim != box.shape[1]:
+        raise InputError(f"Task '{name}' has dim {dim!r}, but its bounds have {box.shape[1]} coordinates.")
+    return box
+
+
+def _check_inputs(name: str, X: Any, lower: Tensor, upper: Tensor) -> Tensor:
+    """X as an `n x D` float64 tensor whose rows all lie in the box."""
+    try:
+        points = torch.as_tensor(X).to(torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"Task '{name}' takes an n x {len(lower)} tensor, got {type(X).__name__}.") from error
+    if points.ndim != 2 or points.shape[1] != len(lower):
+        raise InputError(f"Task '{name}' takes X of shape n x {len(lower)}, got {tuple(points.shape)}.")
+    slack = ROUNDING * (upper - lower)
+    outside = ~((points >= lower - slack) & (points <= upper + slack))  # a NaN is outside
+    if outside.any():
+        row, column = (int(i) for i in outside.nonzero()[0])
+        raise InputError(
+            f"X outside the box of task '{name}': coordinate {column + 1} of point {row + 1} is "
+            f"{points[row, column].item():.10g}, its bounds are [{lower[column].item():.10g}, "
+            f"{upper[column].item():.10g}]."
+        )
+    return torch.clamp(points, lower, upper)
+
+
+def _check_outputs(name: str, X: Tensor, values: Any) -> Tensor:
+    """`values` if they are what a task returns for X: `n` finite float64 numbers."""
+    expected = f"a float64 tensor of shape ({len(X)},)"
+    if not isinstance(values, Tensor):
+        raise InputError(f"Task '{name}' must return {expected}, it returned {type(values).__name__}.")
+    if values.shape != (len(X),):
+        raise InputError(f"Task '{name}' must return {expected}, it returned shape {tuple(values.shape)}.")
+    if values.dtype != torch.float64:
+        raise InputError(f"Task '{name}' must return {expected}, it returned {values.dtype}.")
+    if not values.isfinite().all():
+        row = int((~values.isfinite()).nonzero()[0, 0])
+        raise InputError(f"Task '{name}' returned {values[row].item()} at x = {describe_point(X[row].tolist())}.")
+    return values

@@ -1,4 +1,4 @@
-"""Draws from a Gaussian process with known hyperparameters as tasks: every seed is another function.
+"""Draws from Gaussian processes with known hyperparameters, and sums of them, as tasks: every seed is another function.
 
 Rahimi, Recht. Random features for large-scale kernel machines. NeurIPS 2007.
 """
@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -63,13 +64,17 @@ class GPSample(Benchmark):
         task.function_seed = check_integer("seed", seed, 0)
         # Drawn here, not by the package's own path sampler: a task must stay the same when that is improved.
         draw = generator(self.name, seed, "function")
+        task.frequencies = self._frequencies(draw)
+        count = task.frequencies.shape[1]
+        task.phases = torch.from_numpy(draw.uniform(0.0, 2.0 * math.pi, count))
+        amplitude = math.sqrt(2.0 * self.outputscale / self.num_features)
+        task.weights = torch.from_numpy(amplitude * draw.standard_normal(count))
+        return task
+
+    def _frequencies(self, draw: np.random.Generator) -> Tensor:
         normal = draw.standard_normal((self.num_features, self.dim))
         scale = (5.0 / draw.chisquare(5.0, (self.num_features, 1))) ** 0.5
-        task.frequencies = torch.from_numpy((normal * scale / self.lengthscale).T.copy())
-        task.phases = torch.from_numpy(draw.uniform(0.0, 2.0 * math.pi, self.num_features))
-        amplitude = math.sqrt(2.0 * self.outputscale / self.num_features)
-        task.weights = torch.from_numpy(amplitude * draw.standard_normal(self.num_features))
-        return task
+        return torch.from_numpy((normal * scale / self.lengthscale).T.copy())
 
     def evaluate_true(self, X: Tensor) -> Tensor:
         self._require_function()
@@ -106,3 +111,53 @@ class GPSample(Benchmark):
     def _require_function(self) -> None:
         if self.function_seed is None:
             raise InputError(f"Task '{self.name}' is another function for every seed: take one with for_seed(seed).")
+
+
+class AdditiveGPSample(GPSample):
+    """A sum over pairs of inputs of independent draws of a zero-mean squared-exponential GP on [0, 1]²; maximized.
+
+    Each pair's function is √(2s/F) Σ_i w_i cos(ω_iᵀx + b_i), with ω_i normal, divided by the lengthscale, b_i uniform
+    in [0, 2π] and w_i standard normal. Of the sum's features each pair has F, with frequencies of 0 for other inputs.
+
+    Args:
+        num_groups: pairs of inputs; D is twice that.
+        lengthscale: of every input.
+        outputscale: s, the variance of each pair's function.
+        num_features: F, those of each pair's function.
+        options: those of every task.
+
+    Attributes:
+        pairs: the inputs that act together, counted from 0.
+    """
+
+    def __init__(
+        self, *, num_groups: int, lengthscale: float, outputscale: float = 1.0, num_features: int = 1024, **options: Any
+    ) -> None:
+        self.num_groups = check_integer("num_groups", num_groups, 1)
+        own = check_number("lengthscale", lengthscale, 0.0, exclusive=True)
+        self.pairs = [(2 * k, 2 * k + 1) for k in range(num_groups)]
+        super().__init__(
+            lengthscale=[own] * (2 * num_groups), outputscale=outputscale, num_features=num_features, **options
+        )
+
+    def _frequencies(self, draw: np.random.Generator) -> Tensor:
+        found = torch.zeros(self.dim, self.num_groups * self.num_features, dtype=torch.float64)
+        normal = torch.from_numpy(draw.standard_normal((self.num_groups, 2, self.num_features)) / self.lengthscale[0])
+        for k, pair in enumerate(self.pairs):
+            found[list(pair), k * self.num_features : (k + 1) * self.num_features] = normal[k]
+        return found
+
+    def search(self, seed: int = 0) -> Optimum:
+        """Maximize every pair's function by itself; the values add up."""
+        x, value = [], 0.0
+        for k, pair in enumerate(self.pairs):
+            own = slice(k * self.num_features, (k + 1) * self.num_features)
+            found = maximize(self.frequencies[list(pair), own], self.phases[own], self.weights[own], seed=seed)
+            x += found.x
+            value += found.value
+        return Optimum(x, value)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """All that determines the function."""
+        return {**super().definition, "num_groups": self.num_groups}

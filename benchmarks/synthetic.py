@@ -9,8 +9,6 @@ Multidisciplinary Optimization 2013 (Hartmann-4).
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 
 from scorebo.benchmarks.active_learning import Branin, Hartmann6
@@ -39,15 +37,7 @@ class Rosenbrock4(_Rosenbrock):
     bounds = ((-1.5,) * 4, (1.5,) * 4)
 
 
-class _Hartmann(Hartmann6):
-    """Hartmann's formula with tables for another number of dimensions."""
-
-    bounds: Any
-    A: Any
-    P: Any
-
-
-class Hartmann3(_Hartmann):
+class Hartmann3(Hartmann6):
     """Four wells in three dimensions, least at (0.114589, 0.555649, 0.852547)."""
 
     dim = 3
@@ -58,7 +48,7 @@ class Hartmann3(_Hartmann):
     P = ((0.3689, 0.1170, 0.2673), (0.4699, 0.4387, 0.7470), (0.1091, 0.8732, 0.5547), (0.0381, 0.5743, 0.8828))
 
 
-class Hartmann4(_Hartmann):
+class Hartmann4(Hartmann6):
     """The wells of Hartmann-6 in the first four dimensions of six, shifted and scaled to about mean 0 and variance 1.
 
     (1.1 + H(x))/0.839, least at (0.187395, 0.194152, 0.557918, 0.264780).

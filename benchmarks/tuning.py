@@ -16,9 +16,8 @@ from torch import Tensor
 from scorebo.benchmarks import spaces
 from scorebo.benchmarks.outside.process import Solve
 from scorebo.benchmarks.outside.task import OutsideTask
-from scorebo.benchmarks.solvers import lcbench, pd1
-from scorebo.data.check import required
-from scorebo.data.sources import dataset
+from scorebo.benchmarks.solvers import surrogates
+from scorebo.data.sources import dataset, required
 from scorebo.errors import check_choice, check_integer
 
 SUFFIX = "-valid_error_rate.json"
@@ -66,7 +65,7 @@ class PD1(_Surrogate):
     def solver(self) -> tuple[Callable[..., Solve], dict[str, Any]]:
         names = {Path(source.name).name.removesuffix(SUFFIX): source.name for source in dataset("pd1").files}
         (file,) = required("pd1", [names[check_choice("surrogate of PD1", self.model, names)]])
-        return pd1.accuracy, {"file": str(file), "space": self.space, "epoch": self.epoch}
+        return surrogates.pd1, {"file": str(file), "space": self.space, "epoch": self.epoch}
 
 
 class LCBench(_Surrogate):
@@ -87,4 +86,4 @@ class LCBench(_Surrogate):
     def solver(self) -> tuple[Callable[..., Solve], dict[str, Any]]:
         model, encoding = map(str, required("lcbench"))
         arguments = {"model": model, "encoding": encoding, "task_id": str(self.task_id)}
-        return lcbench.accuracy, {**arguments, "space": self.space, "epoch": self.epoch}
+        return surrogates.lcbench, {**arguments, "space": self.space, "epoch": self.epoch}

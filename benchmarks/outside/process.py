@@ -62,11 +62,6 @@ class Solver:
         self._child.send(X)
         return np.asarray(self._child.answer(self.time_limit), dtype=np.float64)
 
-    def close(self) -> None:
-        """End the child; the next call starts another."""
-        if self._child is not None:
-            self._child.end()
-
 
 class _Child:
     """One process and the line to it."""

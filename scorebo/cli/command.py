@@ -221,8 +221,8 @@ def _chosen(options: argparse.Namespace) -> set[str] | None:
 
 
 def _replay(options: argparse.Namespace) -> int:
+    from scorebo.store.collect import find_run
     from scorebo.store.environment import changes_since, last_session
-    from scorebo.store.finding import find_run
     from scorebo.threads import limit_threads
 
     folder = find_run(options.run, options.results)

@@ -35,8 +35,7 @@ def _data(options: argparse.Namespace) -> int:
 
 
 def _list(names: list[str]) -> int:
-    from scorebo.data.check import DAMAGED, MISSING, how_to_get, states
-    from scorebo.data.sources import data_folder, dataset, datasets
+    from scorebo.data.sources import DAMAGED, MISSING, data_folder, dataset, datasets, how_to_get, states
 
     print(f"Data are looked for in {data_folder().resolve()}.")
     for data in map(dataset, names or datasets()):
@@ -55,8 +54,7 @@ def _list(names: list[str]) -> int:
 
 
 def _check(names: list[str]) -> int:
-    from scorebo.data.check import DAMAGED, MISSING, find, state
-    from scorebo.data.sources import dataset, datasets
+    from scorebo.data.sources import DAMAGED, MISSING, dataset, datasets, find, state
 
     bad = 0
     for data in map(dataset, names or datasets()):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
-from scorebo.config.installed import installed
+from omegaconf import OmegaConf
+
 from scorebo.errors import InputError, check_choice
 
 GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment", "launcher")
@@ -13,8 +16,8 @@ GROUPS = ("benchmark", "model", "mcmc", "mcmc/draws", "acquisition", "experiment
 def config_root() -> Path:
     """Folder of the configs: inside the package when installed, beside it in a checkout."""
     package = Path(__file__).parents[1]
-    installed = package / "configs"
-    return installed if installed.is_dir() else package.parent / "configs"
+    inside = package / "configs"
+    return inside if inside.is_dir() else package.parent / "configs"
 
 
 def available(group: str, config_dir: Path | None = None) -> list[str]:
@@ -49,3 +52,22 @@ def describe_choice(group: str, name: str, config_dir: Path | None = None) -> st
         if line.startswith("#") and "@package" not in line:
             return line.lstrip("# ")
     return ""
+
+
+def installed(group: str) -> dict[str, metadata.EntryPoint]:
+    """The entry points of installed packages that add to a config group (launchers alone), by name."""
+    points = metadata.entry_points(group="scorebo.launchers") if group == "launcher" else ()
+    return {point.name: point for point in points}
+
+
+def store_config(group: str, name: str) -> None:
+    """Give Hydra the config of an entry point: the `_target_` and the defaults of the fields of its dataclass."""
+    from hydra.core.config_store import ConfigStore
+
+    point = installed(group)[name]
+    try:
+        settings: Any = OmegaConf.to_container(OmegaConf.structured(point.load()))
+    except (ImportError, AttributeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{group} '{name}' ({point.value}) cannot be loaded: {reason}") from error
+    ConfigStore.instance().store(name, {"_target_": point.value.replace(":", "."), **settings}, group=group)

@@ -43,10 +43,10 @@ class Composer:
         """
         with explained():
             same = self._same_for_all_seeds(overrides)
+            config = self._scaled(overrides) if same is None else same
+            seeds = [config["seed"]] if seeds is None else seeds
             if same is not None:
-                return _with_seeds(same, seeds)
-            config = self._scaled(overrides)
-            seeds = [config.seed] if seeds is None else seeds
+                return [{**copy.deepcopy(same), "seed": check_seed("seed", seed)} for seed in seeds]
             return [as_dict(resolve(OmegaConf.merge(config, {"seed": seed}))) for seed in seeds]  # type: ignore[arg-type]
 
     def run_ids(self, overrides: Sequence[str], seeds: Sequence[Any] | None = None) -> list[str]:
@@ -54,7 +54,7 @@ class Composer:
         with explained():
             same = self._same_for_all_seeds(overrides)
         if same is not None and seeds is not None:
-            return run_ids(same, _checked(seeds))
+            return run_ids(same, [check_seed("seed", seed) for seed in seeds])
         return [run_id(config) for config in self.compose(overrides, seeds)]
 
     def _same_for_all_seeds(self, overrides: Sequence[str]) -> dict[str, Any] | None:
@@ -62,7 +62,8 @@ class Composer:
         check_required(overrides, self.config_dir)
         own = self._own_acquisition(overrides)
         if own is not None:
-            base = self._plain([_reference(override) for override in overrides])
+            reference = f"acquisition={REFERENCE}"
+            base = self._plain([reference if o.startswith("acquisition=") else o for o in overrides])
             if base is not None and base["acquisition"] == self._acquisition(REFERENCE):
                 return {**base, "acquisition": own}
         return self._plain(overrides)
@@ -160,19 +161,6 @@ def _load(path: Path) -> tuple[str | None, DictConfig]:
     files = next(source for source in sources if source.scheme() == "file")
     found = files("scorebo", f"file://{path.parent.resolve()}").load_config(path.name)
     return found.header["package"], found.config
-
-
-def _reference(override: str) -> str:
-    return f"acquisition={REFERENCE}" if override.startswith("acquisition=") else override
-
-
-def _with_seeds(plain: dict[str, Any], seeds: Sequence[Any] | None) -> list[dict[str, Any]]:
-    checked = [plain["seed"]] if seeds is None else _checked(seeds)
-    return [{**copy.deepcopy(plain), "seed": seed} for seed in checked]
-
-
-def _checked(seeds: Sequence[Any]) -> list[int]:
-    return [check_seed("seed", seed) for seed in seeds]
 
 
 def _stands_alone(config: DictConfig) -> bool:

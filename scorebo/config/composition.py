@@ -11,8 +11,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
-from scorebo.config.choices import GROUPS, available, config_files, config_root
-from scorebo.config.installed import store_config
+from scorebo.config.choices import GROUPS, available, config_files, config_root, store_config
 from scorebo.config.overrides import key_of, names_class, of_experiment, override_experiment, parse, replace_nodes
 from scorebo.config.scale import apply_scale
 from scorebo.config.schema import TOP_LEVEL, check_config

@@ -63,6 +63,7 @@ def instantiate(
     settings: dict[str, Any] = passed(as_dict(node) if isinstance(node, DictConfig) else node)
     if "_target_" not in settings:
         raise InputError(f"The {what} config '{settings.get('name')}' names no class: _target_ is missing.")
+    where = f"{what} '{settings.get('name')}'"
     overrides = overrides or {}
     unknown = set(overrides) - set(settings)
     # Objects (a kernel, a prior) go straight to the class: Hydra would take them apart as structured configs.
@@ -70,7 +71,7 @@ def instantiate(
     settings = {key: value for key, value in (settings | dict(overrides)).items() if key not in objects}
     missing = [key for key, value in settings.items() if isinstance(value, str) and value == "???"]
     if missing:
-        raise InputError(f"{what} '{settings.get('name')}' needs a value for {', '.join(missing)}.")
+        raise InputError(f"{where} needs a value for {', '.join(missing)}.")
     try:
         made = hydra_instantiate(settings, _partial_=True, _convert_="all")(**objects)
     except (InstantiationException, TypeError) as error:
@@ -78,14 +79,10 @@ def instantiate(
         if isinstance(cause, InputError):
             raise cause from error
         if unknown and isinstance(cause, TypeError):
-            check_choice(
-                f"setting of {what} '{settings.get('name')}'", min(unknown), set(settings) - unknown - {"_target_"}
-            )
+            check_choice(f"setting of {where}", min(unknown), set(settings) - unknown - {"_target_"})
         reason = str(error).splitlines()[0] if cause is None else f"{type(cause).__name__}: {cause}"
-        raise InputError(
-            f"{what} '{settings.get('name')}' ({settings['_target_']}) cannot be made: {reason}"
-        ) from error
+        raise InputError(f"{where} ({settings['_target_']}) cannot be made: {reason}") from error
     if not isinstance(made, expected):
         name = f"{expected.__module__}.{expected.__name__}"
-        raise InputError(f"{what} '{settings.get('name')}' ({settings['_target_']}) is not a {name}.")
+        raise InputError(f"{where} ({settings['_target_']}) is not a {name}.")
     return made

@@ -101,10 +101,8 @@ def _put(node: dict[str, Any], path: str, value: Any) -> None:
 
 def _names(what: str, value: Any) -> list[str]:
     """A list of config names; one name is a list of one, and `true` is the name of a model."""
-    names = [
-        str(name).lower() if isinstance(name, bool) else name
-        for name in (value if isinstance(value, list) else [value])
-    ]
+    given = value if isinstance(value, list) else [value]
+    names = [str(name).lower() if isinstance(name, bool) else name for name in given]
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError(f"experiment.{what} must be a list of names, e.g. 'experiment.{what}=[A,B]', got {value!r}.")
     return names

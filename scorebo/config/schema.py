@@ -6,17 +6,21 @@ of its class, which checks them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import NoneType
 from typing import Annotated, Any, TypedDict, get_args, get_type_hints, is_typeddict
 
-from scorebo.config.display import check_display
 from scorebo.errors import InputError, check_choice, check_integer, check_number
 from scorebo.inference.samplers import check_settings
 
 Check = Callable[[str, Any], Any]
 ON_FAILURE = ("stop", "avoid")
+# How the name of a benchmark, a model or an acquisition is shown; stored, but not in the identity. `unit` is that of a
+# task's values, e.g. accuracy; the others are those of a method's line.
+DISPLAY = ("label", "unit", "color", "marker", "linestyle")
+LINESTYLES = ("-", "--", "-.", ":")
 
 
 def check_node(name: str, node: Any) -> None:
@@ -24,6 +28,19 @@ def check_node(name: str, node: Any) -> None:
     if not isinstance(node, Mapping):
         raise InputError(f"{name} must be a node of settings, got {node!r}.")
     check_display(name, node.get("display", {}))
+
+
+def check_display(node: str, display: Any) -> None:
+    """Refuse a display that figures could not be drawn with."""
+    if not isinstance(display, Mapping):
+        raise InputError(f"{node}.display must be a node of settings ({', '.join(DISPLAY)}), got {display!r}.")
+    for key, value in display.items():
+        check_choice(f"setting in '{node}.display'", str(key), DISPLAY)
+        if not isinstance(value, str) or not value.strip():
+            raise InputError(f"{node}.display.{key} must be a text, got {value!r}.")
+    if not re.fullmatch("#[0-9a-fA-F]{6}", display.get("color", "#000000")):
+        raise InputError(f"{node}.display.color must be a color such as '#0072B2', got {display['color']!r}.")
+    check_choice(f"{node}.display.linestyle", display.get("linestyle", "-"), LINESTYLES)
 
 
 def check_folder(name: str, value: Any) -> None:

@@ -31,10 +31,7 @@ Config = dict[str, Any]
 
 
 def sweep_configs(
-    overrides: Sequence[str],
-    config_dir: Path | None = None,
-    *,
-    composer: Composer | None = None,
+    overrides: Sequence[str], config_dir: Path | None = None, *, composer: Composer | None = None
 ) -> list[Config]:
     """The resolved, checked configurations of a sweep in plain containers, without repeats, seed by seed.
 
@@ -59,13 +56,8 @@ def sweep_configs(
 
 def sweep_ids(overrides: Sequence[str], composer: Composer) -> set[str]:
     """The ids of the runs of `sweep_configs`, many times as fast: those that differ in the seed only are not made."""
-    return {
-        identity
-        for settings, seeds in _combinations(overrides, composer)
-        for identity in (
-            map(run_id, composer.compose(settings)) if seeds is None else composer.run_ids(settings, seeds)
-        )
-    }
+    combinations = _combinations(overrides, composer)
+    return {identity for settings, seeds in combinations for identity in composer.run_ids(settings, seeds)}
 
 
 def _combinations(overrides: Sequence[str], composer: Composer) -> Iterator[tuple[list[str], list[Any] | None]]:

@@ -19,9 +19,8 @@ from scorebo.launch.submit import check_launcher, unfinished
 from scorebo.launch.sweep import SWEEPS, Sweep, SweepRun, folder_name, sweeps_in
 from scorebo.launch.timings import Cost, Spent, iteration_timings, spent
 from scorebo.store import RunStore
-from scorebo.store.identity import identity_nodes, node_name, run_id
+from scorebo.store.identity import identity_nodes, node_name, read_config, run_id
 from scorebo.store.markers import read_checkpoint
-from scorebo.store.stored_config import read_config
 
 # Similar runs that are read for one kind; more would hardly change the mean.
 _ENOUGH = 5

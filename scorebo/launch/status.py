@@ -20,8 +20,8 @@ from scorebo.launch.sweep import BUSY, FAILED, STARTED, Sweep, SweepRun, sweeps_
 from scorebo.launch.timings import file_time, last_bytes, seconds_per_iteration, seconds_since_record
 from scorebo.store import find_runs
 from scorebo.store.checksummed import unseal
+from scorebo.store.identity import read_config
 from scorebo.store.lock import is_locked
-from scorebo.store.stored_config import read_config
 
 STATES = ("finished", "running", "queued", *STOPPED)
 LOG_LINES = 5

@@ -14,8 +14,8 @@ from scorebo.errors import InputError
 from scorebo.report.query import Query
 from scorebo.store import identity_nodes, run_id
 from scorebo.store.collect import Sources, describe_runs, nothing_found, sources_text
+from scorebo.store.identity import read_config
 from scorebo.store.schema import WHO
-from scorebo.store.stored_config import read_config
 
 if TYPE_CHECKING:
     import pandas as pd

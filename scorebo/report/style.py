@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scorebo.config import available, config_file
-from scorebo.config.display import check_display
+from scorebo.config.schema import check_display
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,11 +17,11 @@ from scorebo.errors import EvaluationError, InputError, reason_of
 from scorebo.run.loop import Run, history, hyperparameters
 from scorebo.store import read_records, run_id
 from scorebo.store.checksummed import seal, unseal
+from scorebo.store.identity import read_config
 from scorebo.store.ledger import EVALUATION, ITERATION, Entry, read_ledger
 from scorebo.store.markers import read_checkpoint
 from scorebo.store.resume import RUN_DIGITS, contents
 from scorebo.store.schema import TIMINGS, FailedPoint, Record
-from scorebo.store.stored_config import read_config
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,12 @@ from scorebo.files import replacing, storage_errors
 from scorebo.store.cache import Cache, Part, stamp_of
 from scorebo.store.columns import run_columns, tidy_table
 from scorebo.store.folder import check_format
-from scorebo.store.identity import node_name, run_id, run_seed
+from scorebo.store.identity import node_name, read_config, run_id, run_seed
 from scorebo.store.lock import is_locked
 from scorebo.store.markers import is_finished
 from scorebo.store.records import parse_records, read_bytes
 from scorebo.store.resume import RUN_DIGITS
 from scorebo.store.schema import NAMES, WHO
-from scorebo.store.stored_config import read_config
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,6 +153,21 @@ def _named_after(folder: Path) -> str | None:
 
 def _order(run: dict[str, Any]) -> tuple[Any, ...]:
     return (*(run[name] for name in WHO), run["run_id"])
+
+
+def find_run(run: str, results: Path) -> Path:
+    """The folder of a run: the folder itself, or the beginning of its id, looked for below `results`."""
+    if (Path(run) / "config.yaml").exists():
+        return Path(run)
+    found = []
+    if run.isalnum() and results.is_dir():
+        named = [f for f in find_runs(results) if f.name.rpartition("-")[2].startswith(run[:RUN_DIGITS])]
+        found = [f for f in named if run_id(read_config(f / "config.yaml")).startswith(run)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f"'{run}' begins the ids of {len(found)} runs: {', '.join(map(str, sorted(found)[:5]))}.")
+    raise InputError(f"'{run}' is neither the folder of a run nor the beginning of the id of one in {results}.")
 
 
 def nothing_found(results: Sources, runs: list[Any], problems: list[str], lacking: str) -> InputError:

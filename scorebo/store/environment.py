@@ -11,6 +11,7 @@ import platform
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -67,15 +68,13 @@ def changes_since(session: dict[str, Any]) -> list[str]:
 
 # Cached: none of these changes while a process lives, and a sweep starts many runs in one.
 @functools.cache
-def package_versions() -> tuple[tuple[str, str | None], ...]:
+def package_versions() -> Mapping[str, str | None]:
     """Installed versions, None for a package that is not installed."""
-    versions: list[tuple[str, str | None]] = []
+    versions: dict[str, str | None] = dict.fromkeys(PACKAGES)
     for package in PACKAGES:
-        version = None
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            version = importlib.metadata.version(package)
-        versions.append((package, version))
-    return tuple(versions)
+            versions[package] = importlib.metadata.version(package)
+    return versions
 
 
 @functools.cache

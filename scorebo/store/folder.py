@@ -14,10 +14,9 @@ import orjson
 from scorebo.errors import InputError
 from scorebo.files import storage_errors, write_atomically
 from scorebo.store.environment import describe_session
-from scorebo.store.identity import run_id
+from scorebo.store.identity import config_text, read_config, run_id
 from scorebo.store.markers import FORMAT, refuse_other_format
 from scorebo.store.records import read_bytes
-from scorebo.store.stored_config import config_text, read_config
 
 
 def write_config(folder: Path, nodes: dict[str, Any]) -> None:

@@ -1,10 +1,11 @@
-"""Every hyperparameter set of all runs below a folder in the tasks' own units, for figures of their convergence."""
+"""Every hyperparameter set of all runs below a folder in the tasks' own units, and which inputs they take to matter."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from scorebo.errors import InputError
 from scorebo.store.collect import Sources, describe_runs, good_records, nothing_found
 from scorebo.store.schema import WHO
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 # Variances on the standardized scale.
 _VARIANCES = ("outputscale", "noise")
+# In sides of the box: a function that changes over three of them is next to linear inside.
+ACTIVE_BELOW = 3.0
+_WHEN = [*WHO, "iteration"]
 
 
 def collect_hyperparameters(results: Sources, run_ids: Collection[str] | None = None) -> pd.DataFrame:
@@ -75,6 +79,52 @@ def in_task_units(
 
             values["mean"] = untransform(torch.from_numpy(values["mean"]), yeo_johnson_lambda).numpy()
     return values
+
+
+def active_inputs(table: pd.DataFrame, threshold: float = ACTIVE_BELOW) -> pd.DataFrame:
+    """One row per run, iteration and input: how long its lengthscale is and how many sets take it to matter.
+
+    Args:
+        table: from `collect_hyperparameters`.
+        threshold: an input matters to a set whose lengthscale is below.
+
+    Returns:
+        Columns benchmark, model, acquisition, seed, iteration, `input` (from 1), `log10_lengthscale` (the median over
+        the sets) and `active` (the share of the sets with a lengthscale below the threshold).
+    """
+    import numpy as np
+    import pandas as pd
+
+    prefix = "lengthscale_"
+    columns = {name: int(str(name).removeprefix(prefix)) for name in table if str(name).startswith(prefix)}
+    if not columns:
+        raise InputError("The table has no lengthscales: it must come from collect_hyperparameters.")
+    # A run with fewer inputs than another has no values in the rest of the columns.
+    long = table[[*_WHEN, *columns]].rename(columns=columns).melt(_WHEN, var_name="input").dropna(subset="value")
+    long = long.assign(log10_lengthscale=np.log10(long["value"]), active=(long["value"] < threshold).astype(float))
+    groups = long.astype({"input": int}).groupby([*_WHEN, "input"], sort=False)
+    found = groups.agg(log10_lengthscale=("log10_lengthscale", "median"), active=("active", "mean")).reset_index()
+    return pd.DataFrame(found.sort_values([*_WHEN, "input"], ignore_index=True))
+
+
+def separation(active: pd.DataFrame, num_active: int) -> pd.DataFrame:
+    """How far the lengthscales of the inputs that matter are from the others, per run and iteration.
+
+    Args:
+        active: from `active_inputs`.
+        num_active: the first so many inputs of the task are those that matter.
+
+    Returns:
+        Columns benchmark, model, acquisition, seed, iteration, and `log10_ratio`: the median log10 lengthscale of the
+        others less that of those that matter.
+    """
+    matters = active["input"] <= num_active
+    if matters.all() or not matters.any():
+        raise InputError(f"num_active must leave inputs on either side, got {num_active}.")
+    median = {
+        part: rows.groupby(_WHEN)["log10_lengthscale"].median() for part, rows in active.groupby(matters, sort=False)
+    }
+    return (median[False] - median[True]).rename("log10_ratio").reset_index()
 
 
 def _run_table(run: dict[str, Any], problems: list[str]) -> pd.DataFrame | None:

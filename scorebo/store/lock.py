@@ -12,7 +12,6 @@ import time
 import weakref
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 
 from scorebo.errors import InputError
 from scorebo.files import storage_errors
@@ -87,9 +86,7 @@ class RunLock:
         self.acquire()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.release()
 
 

@@ -129,13 +129,9 @@ class OptimizationMetrics(TypedDict):
     """
 
     inference_regret: Annotated[Number, Column("inference regret", "bo_regret", of_model=True, log=True)]
-    in_sample_inference_regret: Annotated[
-        float | None, Column("in-sample regret", "bo_regret", of_model=True, log=True)
-    ]
+    in_sample_inference_regret: Annotated[Number, Column("in-sample regret", "bo_regret", of_model=True, log=True)]
     simple_regret: Annotated[Number, Column("simple regret", "bo_regret", log=True)]
-    best_observed: Annotated[
-        float | None, Column("best observation", "saas_final", common_unit=False, task_decides=True)
-    ]
+    best_observed: Annotated[Number, Column("best observation", "saas_final", common_unit=False, task_decides=True)]
     best_noiseless: Annotated[
         Number, Column("best noiseless value", "saas_final", common_unit=False, task_decides=True)
     ]

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from scorebo.benchmarks.base import Benchmark
-from scorebo.benchmarks.best import TABLE, best_known
+from scorebo.benchmarks.outside.task import BEST_KNOWN, best_known
 from scorebo.config import load_benchmark
 from scorebo.files import write_atomically
 from scorebo.seeds import generator
@@ -69,11 +69,11 @@ def main() -> None:
     print(f"{options.task}: {value:.8g}, kept so far: {'nothing' if kept is None else f'{kept.value:.8g}'}")
     if kept is not None and (value <= kept.value if task.maximize else value >= kept.value):
         return
-    table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
+    table = json.loads(BEST_KNOWN.read_text(encoding="utf-8")) if BEST_KNOWN.exists() else {}
     how = f"a search of {options.evaluations} evaluations (scripts/maintenance/best_known.py)"
     table[options.task] = {"value": value, "how": how, "x": x.tolist()}
     lines = (f'"{name}": {json.dumps(entry)}' for name, entry in sorted(table.items()))
-    write_atomically(TABLE, "{\n" + ",\n".join(lines) + "\n}\n")
+    write_atomically(BEST_KNOWN, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ from scorebo.search.box import unit_box
 from scorebo.seeds import derive
 from scorebo.store import read_records, run_id
 from scorebo.store.collect import find_runs
+from scorebo.store.identity import read_config
 from scorebo.store.resume import RUN_DIGITS
-from scorebo.store.stored_config import read_config
 from scorebo.transforms.standardize import DataTransform
 
 SETS, PATHS = 16, 8

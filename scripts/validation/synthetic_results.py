@@ -26,9 +26,9 @@ from scorebo.report.selection import experiment_runs
 from scorebo.seeds import generator
 from scorebo.store import RunStore
 from scorebo.store.checksummed import seal
+from scorebo.store.identity import config_text
 from scorebo.store.markers import FORMAT
 from scorebo.store.schema import Record, nothing
-from scorebo.store.stored_config import config_text
 
 MCMC = {
     **{"acceptance": 0.8, "step_size": 0.3, "tree_depth_mean": 3.1, "energy_bfmi": 1.0, "sampler": "nuts"},

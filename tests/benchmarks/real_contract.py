@@ -7,8 +7,7 @@ import pytest
 import torch
 from benchmark_contract import BenchmarkContract, uniform
 
-from scorebo.benchmarks.best import best_known
-from scorebo.benchmarks.outside.task import OutsideTask
+from scorebo.benchmarks.outside.task import OutsideTask, best_known
 from scorebo.config import as_dict, compose, load_benchmark
 from scorebo.errors import InputError
 from scorebo.run.loop import execute

@@ -8,7 +8,7 @@ import torch
 from benchmark_contract import BenchmarkContract, uniform
 
 import scorebo
-from scorebo.benchmarks import additive, gp_samples
+from scorebo.benchmarks import gp_samples
 from scorebo.benchmarks.optima import Optimum
 from scorebo.config import compose, load_model
 from scorebo.errors import InputError
@@ -47,7 +47,7 @@ class AdditiveSample(BenchmarkContract):
         A top lies within half a step of a grid point in both inputs, where f is lower by at most |f''|/128². With a
         variance of 4 of the second derivative, |f''| < 16 is four standard deviations.
         """
-        monkeypatch.setattr(additive, "maximize", None)  # all seeds of the paper are in the table
+        monkeypatch.setattr(gp_samples, "maximize", None)  # all seeds of the paper are in the table
         side = torch.linspace(0.0, 1.0, 65, dtype=torch.float64)
         grid = torch.cartesian_prod(side, side)
         for seed in range(1, 21):
@@ -102,7 +102,7 @@ class TestAddGP10(AdditiveSample):
 
 def small(**options):
     settings = {"name": "small", "num_groups": 2, "lengthscale": 0.5, "num_features": 32, "initial": 3, "total": 9}
-    return additive.AdditiveGPSample(**{**settings, **options})
+    return gp_samples.AdditiveGPSample(**{**settings, **options})
 
 
 def test_features_have_the_kernels_spectral_density():

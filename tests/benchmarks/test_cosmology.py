@@ -8,9 +8,9 @@ import torch
 from benchmark_contract import uniform
 from real_contract import RealTask
 
-from scorebo.benchmarks.solvers import galaxies, halofit
+from scorebo.benchmarks.solvers import galaxies
 from scorebo.benchmarks.solvers.boltzmann import REDSHIFTS, K, check_version, interpolated, universe
-from scorebo.benchmarks.solvers.constants import fiducial, sdss
+from scorebo.benchmarks.solvers.galaxies import fiducial, sdss
 from scorebo.errors import InputError
 from tests import real_data
 
@@ -98,7 +98,7 @@ def test_halofit_is_that_of_camb(constants):
     for z, before, after in zip(redshifts, linear, nonlinear, strict=True):
         square = (results.hubble_parameter(z) / constants[3]) ** 2
         omega_m = (constants[0] + constants[1]) / (constants[3] / 100) ** 2 * (1 + z) ** 3 / square
-        ours = halofit.ratio(K, interpolated(k, before), omega_m, results.get_Omega("de") / square)
+        ours = galaxies.halofit(K, interpolated(k, before), omega_m, results.get_Omega("de") / square)
         theirs = after[at] / before[at]
         assert theirs.max() > 3.0
         assert np.interp(np.log(k[at]), np.log(K), ours) == pytest.approx(theirs, rel=0.01)
@@ -156,14 +156,14 @@ class TestParts:
     def test_halofit(self):
         """Nothing happens where the field is linear; growth at small scales, none at large ones."""
         power = 1.2e7 * K**0.96 / (1 + (K / 0.02) ** 2) ** 1.3  # a variance of 0.8 within 8 Mpc/h
-        assert np.array_equal(halofit.ratio(K, 1e-8 * power, 0.3, 0.7), np.ones_like(K))
-        ratio = halofit.ratio(K, power, 0.3, 0.7)
+        assert np.array_equal(galaxies.halofit(K, 1e-8 * power, 0.3, 0.7), np.ones_like(K))
+        ratio = galaxies.halofit(K, power, 0.3, 0.7)
         assert ratio[K < 0.005] == pytest.approx(1.0, abs=0.02)
         assert (ratio[(K > 2.0) & (K < 5.0)] > 1.5).all()
         with pytest.raises(ValueError, match="different signs"):  # nonlinear at all scales: no spectrum
-            halofit.ratio(K, 1e8 * power, 0.3, 0.7)
+            galaxies.halofit(K, 1e8 * power, 0.3, 0.7)
         # Units do not matter.
-        assert halofit.ratio(0.7 * K, power / 0.7**3, 0.3, 0.7) == pytest.approx(ratio, rel=1e-6)
+        assert galaxies.halofit(0.7 * K, power / 0.7**3, 0.3, 0.7) == pytest.approx(ratio, rel=1e-6)
 
     def test_damaged_files_are_explained(self, tmp_path):
         source = real_data.folder()

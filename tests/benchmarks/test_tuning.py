@@ -146,7 +146,7 @@ class TestPD1CIFAR100(PD1Task):
     name = "pd1_cifar100"
 
     def test_bad_files_are_explained(self, tmp_path, monkeypatch):
-        from scorebo.benchmarks.solvers import pd1
+        from scorebo.benchmarks.solvers import surrogates
 
         space = parameters({name: {"lower": 0.0, "upper": 1.0} for name in NAMES})
         file = tmp_path / "model.json"
@@ -155,12 +155,12 @@ class TestPD1CIFAR100(PD1Task):
             with pytest.raises(
                 InputError, match=r"model\.json is no XGBoost model \((Check failed|Invalid cast)[^\n]+\)\.$"
             ):
-                pd1.accuracy(str(file), space, 1)
+                surrogates.pd1(str(file), space, 1)
         train(file, columns=(*NAMES[:3], "epoch"))
         with pytest.raises(
             InputError, match=r"must be a model of .*; its columns are lr_decay_factor, lr_initial, lr_power, epoch"
         ):
-            pd1.accuracy(str(file), space, 1)
+            surrogates.pd1(str(file), space, 1)
         monkeypatch.setenv("SCOREBO_DATA", str(tmp_path))
         with pytest.raises(InputError, match=r"The data 'pd1' are missing: .*`scorebo data fetch pd1` gets it"):
             load_benchmark("pd1_wmt")
@@ -174,14 +174,14 @@ class TestPD1CIFAR100(PD1Task):
 
     def test_columns_are_found_by_name(self, tmp_path):
         """A model that has its columns in another order is the same function."""
-        from scorebo.benchmarks.solvers import pd1
+        from scorebo.benchmarks.solvers import surrogates
 
         space = parameters({name: {"lower": 0.0, "upper": 1.0} for name in NAMES})
         model = train(tmp_path / "model.json", columns=("epoch", *reversed(NAMES)))
         x = np.random.default_rng(1).random((4, 4))
         table = np.column_stack([np.full(4, 7.0), x[:, ::-1]])
         expected = 1 - np.clip(model.predict(table), 0, 1)
-        assert pd1.accuracy(str(tmp_path / "model.json"), space, 7)(x) == pytest.approx(expected, abs=1e-6)
+        assert surrogates.pd1(str(tmp_path / "model.json"), space, 7)(x) == pytest.approx(expected, abs=1e-6)
 
 
 def onnx_identity(takes, gives):
@@ -271,7 +271,7 @@ class TestLCBench(RealTask):
         assert all(isinstance(whole[name], int) for name in ("batch_size", "num_layers", "max_units"))
 
     def test_bad_files_and_tasks_are_explained(self, task, data, tmp_path):
-        from scorebo.benchmarks.solvers import lcbench
+        from scorebo.benchmarks.solvers import surrogates
 
         good = {"model": str(data / "lcbench" / "model.onnx"), "encoding": str(data / "lcbench" / "encoding.json")}
         good |= {"task_id": "3945", "space": task.space, "epoch": 52}
@@ -284,7 +284,7 @@ class TestLCBench(RealTask):
             ({"space": task.space[:-1]}, "LCBench has the parameters batch_size, .*, got batch_size, .*, max_units.$"),
         ):
             with pytest.raises(InputError, match=message):
-                lcbench.accuracy(**good | change)
+                surrogates.lcbench(**good | change)
         x_cat, x_cont = ("x_cat", 6, 1), ("x_cont", 1, 8)
         right = r"x_cat \(tensor\(int32\), 1\) and x_cont \(tensor\(float\), 8\)"
         for takes, gives, message in (
@@ -300,7 +300,7 @@ class TestLCBench(RealTask):
         ):
             spoilt.write_bytes(onnx_identity(takes, gives))
             with pytest.raises(InputError, match=f"spoilt is another version: it {message}"):
-                lcbench.accuracy(**good | {"model": str(spoilt)})
+                surrogates.lcbench(**good | {"model": str(spoilt)})
         with pytest.raises(InputError, match="task_id must be a whole number"):
             load_benchmark(self.name, task_id="many")
 

@@ -16,9 +16,8 @@ import pytest
 
 from scorebo.cli import main
 from scorebo.data import sources
-from scorebo.data.check import digest
-from scorebo.data.download import ATTEMPTS, download
-from scorebo.data.fetch import LOCK, fetch
+from scorebo.data.fetch import ATTEMPTS, LOCK, download, fetch
+from scorebo.data.sources import digest
 from scorebo.errors import InputError
 
 CONTENT = bytes(range(256)) * 2000
@@ -212,7 +211,7 @@ class TestDownload:
         server.pause = 60.0  # after the first hundred thousand bytes
         code = f"""
 from pathlib import Path
-from scorebo.data.download import ATTEMPTS, download
+from scorebo.data.fetch import ATTEMPTS, download
 download({server.url()!r}, Path({str(tmp_path / "file")!r}), {SHA256!r}, timeout=60.0)
 """
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -7,7 +7,7 @@ import pytest
 from scorebo.cli import main
 from scorebo.config import available
 from scorebo.data import sources
-from scorebo.data.check import INTACT, MISSING, how_to_get, required, states
+from scorebo.data.sources import INTACT, MISSING, how_to_get, required, states
 from scorebo.errors import InputError
 
 

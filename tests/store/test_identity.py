@@ -15,8 +15,7 @@ from scorebo.errors import InputError
 from scorebo.gp import Surrogate
 from scorebo.run.loop import execute
 from scorebo.store import IDENTITY_NODES, RunStore, collect, identity, identity_nodes, run_folder, run_id
-from scorebo.store.identity import run_ids
-from scorebo.store.stored_config import config_text, read_config
+from scorebo.store.identity import config_text, read_config, run_ids
 from tests.runs import tiny_overrides
 
 

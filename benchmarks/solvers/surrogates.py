@@ -1,8 +1,9 @@
-"""The surrogate of LCBench in the files of YAHPO Gym: a network in the ONNX format."""
+"""The surrogates of PD1 (XGBoost, in the files of mf-prior-bench) and of LCBench (ONNX, in those of YAHPO Gym)."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from scorebo.errors import InputError
 
 Array = np.ndarray
 TASK = "OpenML_task_id"
-# The columns of the model, in its own order, and the one of its outputs that is wanted: val_accuracy.
+# The columns of LCBench's model, in its own order, and the one of its outputs that is wanted: val_accuracy.
 COLUMNS = (
     *("epoch", "batch_size", "learning_rate", "momentum", "weight_decay"),
     *("num_layers", "max_units", "max_dropout"),
@@ -25,7 +26,33 @@ INPUTS = [("x_cat", "tensor(int32)", 1), ("x_cont", "tensor(float)", len(COLUMNS
 OUTPUT = ("tensor(float)", 6)
 
 
-def accuracy(
+def pd1(file: str, space: Sequence[Parameter], epoch: int) -> Callable[[Array], Array]:
+    """The function of points in the unit box, `n x D` -> `n`: one less the error predicted after `epoch` epochs."""
+    import xgboost  # here, and not where the parent process would load it too
+
+    names = [*(parameter.name for parameter in space), "epoch"]
+    booster = xgboost.Booster()
+    try:
+        booster.load_model(file)
+    except xgboost.core.XGBoostError as error:
+        # Its first line, without the time and the place in XGBoost's code; what follows is a stack trace.
+        reason = re.sub(r"^\[[\d:]+\] \S+: ", "", str(error).strip().splitlines()[0])
+        raise InputError(f"{file} is no XGBoost model ({reason}).") from error
+    columns = booster.feature_names or names
+    if sorted(columns) != sorted(names) or booster.num_features() != len(names):
+        found = ", ".join(booster.feature_names or [f"{booster.num_features()} without names"])
+        raise InputError(f"{file} must be a model of {', '.join(names)}; its columns are {found}.")
+    order = [names.index(column) for column in columns]
+
+    def solve(points: Array) -> Array:
+        table = np.column_stack([decode(tuple(space), points), np.full(len(points), float(epoch))])[:, order]
+        error = booster.predict(xgboost.DMatrix(table, feature_names=booster.feature_names))
+        return 1.0 - np.clip(error.astype(np.float64), 0.0, 1.0)
+
+    return solve
+
+
+def lcbench(
     model: str, encoding: str, task_id: str, space: Sequence[Parameter], epoch: int
 ) -> Callable[[Array], Array]:
     """The function of points in the unit box, `n x D` -> `n`: validation accuracy in per cent."""
