@@ -75,6 +75,8 @@ def add_commands(add: Add) -> None:
     add_selection(plot, "those of the experiment that has the figure's name")
     plot.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
     plot.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
+    words = "half standard errors and sort indices in place of ranks, as in the authors' released plots"
+    plot.add_argument("--released-style", action="store_true", help=words)
 
     text = "Say where a figure or report comes from, and whether its data changed."
     provenance = add("provenance", text, PROVENANCE_EXAMPLES, _provenance)
@@ -155,7 +157,8 @@ def _plot(options: argparse.Namespace) -> None:
     if own_fits and (query.explicit or query.scale):
         raise InputError(f"{figure.id} is drawn from small fits of its own: it takes no options about runs.")
     evidence = None if own_fits else evidence_of(query)
-    words = draw_runs(figure, evidence, options.out, command=options.given, narrow=options.one_column)
+    layout = {"narrow": options.one_column, "released_style": options.released_style}
+    words = draw_runs(figure, evidence, options.out, command=options.given, **layout)
     print(f"{figure.id}: {options.out} ({words})")
 
 

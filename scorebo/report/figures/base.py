@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -71,7 +72,7 @@ class Figure:
 
     id: str
     description: str
-    data: Callable[[Any], FigureData | Picture]
+    data: Callable[..., FigureData | Picture]
     experiment: str | None = None
     source: str = "records"
 
@@ -80,10 +81,15 @@ class Figure:
             raise InputError(f"The id of a figure must consist of letters, digits, - and _, got {self.id!r}.")
         check_choice(f"source of the figure {self.id}", self.source, SOURCES)
 
-    def compute(self, table: Any, notes: Sequence[str] = ()) -> FigureData | Picture:
-        """What is drawn from a table; panels of lines with these notes before their own."""
+    def compute(self, table: Any, notes: Sequence[str] = (), *, released_style: bool = False) -> FigureData | Picture:
+        """What is drawn from a table; panels of lines with these notes before their own.
+
+        With `released_style` bands and ranks as in the authors' plots, where `data` has a parameter of this name.
+        """
+        if released_style and "released_style" not in inspect.signature(self.data).parameters:
+            raise InputError(f"The figure {self.id} shows neither standard errors nor ranks: it has no released style.")
         with matplotlib.rc_context(RC):  # type: ignore[arg-type]
-            data = self.data(table)
+            data = self.data(table, **({"released_style": True} if released_style else {}))
         if isinstance(data, FigureData):
             return replace(data, notes=(*notes, *data.notes))
         if not isinstance(data, Picture):

@@ -34,6 +34,7 @@ def draw(
     selection: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
     narrow: bool = False,
+    released_style: bool = False,
 ) -> Path:
     """Draw a figure from a table of results into a file; the table's runs are all drawn, so select them before.
 
@@ -46,6 +47,7 @@ def draw(
         selection: How the runs were chosen, also kept in the file.
         notes: Written below panels of lines, before their own; a figure that draws itself takes none.
         narrow: Laid out for one column of a journal instead of two.
+        released_style: Bands of half a standard error, and sort indices in place of ranks, as in the authors' plots.
 
     Returns:
         The path of the file.
@@ -56,7 +58,7 @@ def draw(
     if suffix not in FORMATS:
         raise InputError(f"The figure's file must end in {', '.join(FORMATS)}, got '{path}'.")
     origin = provenance.describe(figure.id, table, sys.argv if command is None else command, selection)
-    data = figure.compute(table, notes)
+    data = figure.compute(table, notes, released_style=released_style)
     content = render(data, suffix, provenance.metadata(origin, suffix), narrow=narrow)
     with storage_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,18 +67,33 @@ def draw(
 
 
 def draw_runs(
-    figure: Figure, evidence: Evidence | None, out: Path, *, command: Sequence[str], narrow: bool = False
+    figure: Figure,
+    evidence: Evidence | None,
+    out: Path,
+    *,
+    command: Sequence[str],
+    narrow: bool = False,
+    released_style: bool = False,
 ) -> str:
     """`draw` from those of the runs asked for that the figure shows; returns in words which these are.
 
     `evidence` is None for a figure from small fits.
     """
     if evidence is None or figure.source == "fits":
-        draw(figure, None, out, command=command, narrow=narrow)
+        draw(figure, None, out, command=command, narrow=narrow, released_style=released_style)
         return OWN_FITS
     table, chosen, notes = figure_input(figure, evidence)
     selection = {**chosen.query.as_dict(), "source": figure.source}
-    draw(figure, table, out, command=command, selection=selection, notes=notes, narrow=narrow)
+    draw(
+        figure,
+        table,
+        out,
+        command=command,
+        selection=selection,
+        notes=notes,
+        narrow=narrow,
+        released_style=released_style,
+    )
     return str(chosen)
 
 

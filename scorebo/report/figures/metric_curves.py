@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from scorebo.errors import InputError
 from scorebo.report.figures.base import FigureData, Line, Panel
 from scorebo.report.statistics.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
 from scorebo.report.statistics.final_values import method_names
@@ -15,41 +16,51 @@ from scorebo.report.statistics.regrets import LOG, measured_rows, with_values
 from scorebo.report.statistics.table import choose_model, model_rows, optimal_value, require_values
 from scorebo.report.style import display, label, method_order, task_order, title
 
+RELEASED = "As in the authors' released plots: bands of half a standard error"
 # The MAP reference has a model of its own, and stands beside methods under another.
 OWN_MODELS = {"nei_map": "map"}
 RANKING = "Ranking"  # the title of its panel
 TASK_UNITS = "_task_units"  # ending of the name of a density that is also on the scale of standardized outputs
 
 
-def active_learning(table: pd.DataFrame, *, metric: str, ylabel: str, log: bool) -> FigureData:
+def active_learning(
+    table: pd.DataFrame, *, metric: str, ylabel: str, log: bool, released_style: bool = False
+) -> FigureData:
     """One panel per task with mean ± one standard error, and the ranking where at least two methods share seeds."""
     in_units = metric + TASK_UNITS
     metrics = [metric, in_units] if in_units in table else [metric]
     rows, left_out = choose_model(model_rows(table, metrics), preferred="al_lognormal")
     require_values(rows, metric)
-    return _comparison(rows, metric, ylabel, log, _model_notes(left_out) + _other_order(rows, *metrics))
+    notes = _model_notes(left_out) + _other_order(rows, *metrics)
+    return _comparison(rows, metric, ylabel, log, notes, released_style=released_style)
 
 
-def optimization(table: pd.DataFrame, *, metric: str, ylabel: str) -> FigureData:
+def optimization(table: pd.DataFrame, *, metric: str, ylabel: str, released_style: bool = False) -> FigureData:
     """The same for a regret: its log10 per run, averaged over the runs and not made monotone."""
     rows = measured_rows(table, [LOG + metric])
     require_values(rows, metric)
     rows, without = with_values(rows, metric)
     rows, left_out = choose_model(rows, preferred="bo_lognormal", own=OWN_MODELS)
     notes = [f"{title(task)}: left out, its optimum is not known." for task in without]
-    return _comparison(rows, LOG + metric, ylabel, False, notes + _model_notes(left_out))
+    return _comparison(rows, LOG + metric, ylabel, False, notes + _model_notes(left_out), released_style=released_style)
 
 
-def priors(table: pd.DataFrame, *, metric: str, ylabel: str, spread: bool = False) -> FigureData:
+def priors(
+    table: pd.DataFrame, *, metric: str, ylabel: str, spread: bool = False, released_style: bool = False
+) -> FigureData:
     """One task, each method under each of its models; the band one standard error, or one standard deviation."""
     rows = measured_rows(table, [LOG + metric])
     require_values(rows, metric)
     rows["acquisition"] = rows["acquisition"] + "@" + rows["model"]
-    data = _comparison(rows, LOG + metric, ylabel, False, [], ranked=False, spread=spread)
+    if spread and released_style:
+        raise InputError("The bands of this figure are standard deviations: it has no released style.")
+    data = _comparison(
+        rows, LOG + metric, ylabel, False, [], ranked=False, spread=spread, released_style=released_style
+    )
     return FigureData(data.panels, (*data.notes, *(["Bands: one standard deviation."] if spread else [])))
 
 
-def best_values(table: pd.DataFrame) -> FigureData:
+def best_values(table: pd.DataFrame, *, released_style: bool = False) -> FigureData:
     """The best observation so far on each task, in its unit; the optimum dashed where it is known.
 
     The best noisy value flatters methods that repeat queries: where there is noise the best noiseless one is shown too.
@@ -58,16 +69,18 @@ def best_values(table: pd.DataFrame) -> FigureData:
     rows = model_rows(table, metrics)
     require_values(rows, "best_observed")
     rows["acquisition"] = method_names(rows)
-    shown = _best_values(table, rows, "best_observed", "")
+    shown = _best_values(table, rows, "best_observed", "", released_style)
     panels, notes = shown.panels, shown.notes
     noisy = rows[rows["best_observed"] != rows[metrics[-1]]].dropna(subset=metrics)["benchmark"].unique()
     if len(noisy):
-        panels += _best_values(table, rows[rows["benchmark"].isin(noisy)], "best_noiseless", ", noiseless").panels
+        panels += _best_values(
+            table, rows[rows["benchmark"].isin(noisy)], "best_noiseless", ", noiseless", released_style
+        ).panels
     return FigureData(panels, notes, "Optimum")
 
 
-def _best_values(table: pd.DataFrame, rows: pd.DataFrame, metric: str, suffix: str) -> FigureData:
-    data = _comparison(rows, metric, "Best observation", False, [], ranked=False)
+def _best_values(table: pd.DataFrame, rows: pd.DataFrame, metric: str, suffix: str, released_style: bool) -> FigureData:
+    data = _comparison(rows, metric, "Best observation", False, [], ranked=False, released_style=released_style)
     tasks = task_order(rows["benchmark"].unique())
     units = {task: display("benchmark", task).get("unit", "value" if suffix else "observation") for task in tasks}
     panels = tuple(
@@ -82,14 +95,16 @@ def _best_values(table: pd.DataFrame, rows: pd.DataFrame, metric: str, suffix: s
     return FigureData(panels, data.notes)
 
 
-def additive(table: pd.DataFrame) -> FigureData:
+def additive(table: pd.DataFrame, *, released_style: bool = False) -> FigureData:
     """The best observation on the additive tasks, and how many true pairs are split on the six-dimensional one."""
-    data = best_values(table)
+    data = best_values(table, released_style=released_style)
     split = table[table["benchmark"] == "addgp6"]
     if "decomposition_error" not in split or not split["decomposition_error"].notna().any():
         return FigureData(data.panels, (*data.notes, "Split pairs: not recorded."), data.reference)
     rows = model_rows(split, ["decomposition_error"])
-    pairs = _comparison(rows, "decomposition_error", "Split pairs", False, [], ranked=False)
+    pairs = _comparison(
+        rows, "decomposition_error", "Split pairs", False, [], ranked=False, released_style=released_style
+    )
     return FigureData((*data.panels, replace(pairs.panels[0], title="Split pairs (6D)")), data.notes, data.reference)
 
 
@@ -102,10 +117,14 @@ def _comparison(
     *,
     ranked: bool = True,
     spread: bool = False,
+    released_style: bool = False,
 ) -> FigureData:
     points = curves(rows, metric)
     if spread:
         points["standard_error"] *= np.sqrt(points["runs"])
+    if released_style:
+        points["standard_error"] /= 2.0
+        notes = [*notes, f"{RELEASED}, sort indices in place of ranks." if ranked else f"{RELEASED}."]
     panels = [
         Panel(title(task), "Number of observations", ylabel, _lines(points[points["benchmark"] == task]), log=log)
         for task in task_order(points["benchmark"].unique())
@@ -113,10 +132,14 @@ def _comparison(
     notes = notes + gaps(rows, metric)
     if any(len(np.unique(np.concatenate([_counts(line) for line in panel.lines]))) > 1 for panel in panels):
         notes.append(SMALL_NUMBERS)
-    places = ranking(rows, metric) if ranked else None
+    places = ranking(rows, metric, sort_indices=released_style) if ranked else None
     if places is not None:
-        lines = tuple(Line(method, TIME, ranks, places.errors[method]) for method, ranks in places.ranks.items())
-        panels.append(Panel(RANKING, "Run completed (%)", "Average rank", lines))
+        share = 0.5 if released_style else 1.0
+        lines = tuple(
+            Line(method, TIME, ranks, share * places.errors[method]) for method, ranks in places.ranks.items()
+        )
+        ylabel = "Average sort index" if released_style else "Average rank"
+        panels.append(Panel(RANKING, "Run completed (%)", ylabel, lines))
         notes += _ranking_notes(places.seeds, rows)
     return FigureData(tuple(panels), tuple(notes))
 

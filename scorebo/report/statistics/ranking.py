@@ -25,12 +25,15 @@ class Ranking:
     seeds: dict[str, int]  # task -> number of seeds that every method has
 
 
-def ranking(rows: pd.DataFrame, metric: str, window: int = WINDOW) -> Ranking | None:
+def ranking(rows: pd.DataFrame, metric: str, window: int = WINDOW, *, sort_indices: bool = False) -> Ranking | None:
     """Rank the methods by the metric (lower is better), per task, seed and number of observations.
 
     A rank is among all methods of the table, so only seeds, and numbers of observations of a seed, that every method
     has take part. Ties share the mean of their ranks. The mean over seeds is put on a time axis from the task's first
     model (0 %) to its last (100 %); then the mean over tasks and a centered moving average are taken.
+
+    With `sort_indices` a method has not its rank but what stands at its place in the order that sorts the methods (from
+    1), as in the authors' plots: the inverse of the ranks as a permutation, which of three or more methods is another.
 
     Returns:
         None where there are fewer than two methods, or no seed that all of them share.
@@ -38,7 +41,7 @@ def ranking(rows: pd.DataFrame, metric: str, window: int = WINDOW) -> Ranking | 
     methods = method_order(rows["acquisition"].unique())
     per_task, resampled, seeds = [], [], {}
     for benchmark in task_order(rows["benchmark"].unique()):
-        ranks = _ranks(rows[rows["benchmark"] == benchmark], metric, methods)
+        ranks = _ranks(rows[rows["benchmark"] == benchmark], metric, methods, sort_indices)
         if not ranks.empty:
             seeds[benchmark] = ranks.index.get_level_values("seed").nunique()
             observed = rows.loc[rows["benchmark"] == benchmark, "num_observations"]
@@ -54,10 +57,14 @@ def ranking(rows: pd.DataFrame, metric: str, window: int = WINDOW) -> Ranking | 
     )
 
 
-def _ranks(task: pd.DataFrame, metric: str, methods: list[str]) -> pd.DataFrame:
+def _ranks(task: pd.DataFrame, metric: str, methods: list[str], sort_indices: bool) -> pd.DataFrame:
     """Ranks of one task, a row per (seed, num_observations) that every method has, a column per method."""
     wide = task.pivot(index=["seed", "num_observations"], columns="acquisition", values=metric)
-    return wide.reindex(columns=methods).dropna().rank(axis=1, method="average")
+    complete = wide.reindex(columns=methods).dropna()
+    if not sort_indices:
+        return complete.rank(axis=1, method="average")
+    order = np.argsort(complete.to_numpy(), axis=1, kind="stable") + 1.0
+    return pd.DataFrame(order, complete.index, complete.columns)
 
 
 def _on_time_axis(ranks: pd.DataFrame, first: int, last: int) -> pd.DataFrame:

@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scorebo.errors import InputError
 from scorebo.report import FIGURES, draw
 from scorebo.report.figures.base import FigureData, Line, Panel
 from scorebo.report.figures.render import compose, narrow_drawing
 from scorebo.report.statistics.ranking import ranking
 from scorebo.report.statistics.regrets import measured_rows
+from scorebo.report.statistics.table import model_rows
 from scorebo.store import collect
 from scripts.validation.synthetic_results import make_results, wanted
 from tests.report.report_tables import bo_run, bo_suite, join, suite
@@ -210,3 +212,35 @@ def test_invented_runs_need_no_data(tmp_path, monkeypatch):
     data = FIGURES["addgp"].data(collect(tmp_path))
     titles = [panel.title for panel in data.panels]
     assert titles == ["Additive GP (6D)", "Additive GP (10D)", "Cosmology", "Split pairs (6D)"]
+
+
+def test_released_style_halves_standard_errors_and_plots_sort_indices(tmp_path):
+    table = suite(["gramacy1", "gramacy2"], ["qbmgp", "bald", "sal_hr"])
+    figure = FIGURES["al-mll"]
+    plain, released = figure.compute(table), figure.compute(table, released_style=True)
+    for panel, other in zip(plain.panels[:2], released.panels[:2], strict=True):
+        for line, half in zip(panel.lines, other.lines, strict=True):
+            np.testing.assert_array_equal(line.mean, half.mean)
+            np.testing.assert_allclose(half.band, line.band / 2)
+    rows = model_rows(table, ["negative_mll"])
+    indices = ranking(rows, "negative_mll", sort_indices=True)
+    assert released.panels[2].ylabel == "Average sort index"
+    for line in released.panels[2].lines:
+        np.testing.assert_array_equal(line.mean, indices.ranks[line.method])
+        np.testing.assert_allclose(line.band, indices.errors[line.method] / 2)
+    told = "As in the authors' released plots: bands of half a standard error, sort indices in place of ranks."
+    assert told in released.notes
+    assert told not in plain.notes
+    assert draw("al-mll", table, tmp_path / "a.svg", released_style=True).exists()
+    with pytest.raises(InputError, match="The figure wasserstein-mm shows neither standard errors nor ranks"):
+        FIGURES["wasserstein-mm"].compute(None, released_style=True)
+    with pytest.raises(InputError, match="are standard deviations"):
+        FIGURES["gp8-regret"].compute(gp8(["bo_lognormal"]), released_style=True)
+
+
+def test_released_style_of_figures_without_ranks():
+    table = join(*(bo_run("svm_ct", "nei", s, [1.0, 1.0], best=[5.0 + s, 4.0]) for s in (1, 2, 3)))
+    for name, shown in (("saas-final", table), ("addgp", table), ("priors", gp8(["true", "botorch"]))):
+        plain, released = (FIGURES[name].compute(shown, released_style=style) for style in (False, True))
+        np.testing.assert_allclose(released.panels[0].lines[0].band, plain.panels[0].lines[0].band / 2)
+        assert "As in the authors' released plots: bands of half a standard error." in released.notes

@@ -106,3 +106,19 @@ def test_order_of_the_rows_does_not_matter():
     shuffled = table.sample(frac=1, random_state=3)
     assert isinstance(shuffled, pd.DataFrame)
     assert ranks_of(shuffled).ranks["bald"] == pytest.approx(ranks_of(table).ranks["bald"], abs=1e-15)
+
+
+def test_sort_indices_are_what_stands_at_a_methods_place_in_the_order():
+    table = suite(["gramacy2"], AL_METHODS, range(1, 6), length=21)
+    rows = model_rows(table, ["negative_mll"])
+    result = ranking(rows, "negative_mll", 1, sort_indices=True)
+    by_run = rows.set_index(["num_observations", "seed", "acquisition"])["negative_mll"]
+    for n in (2, 12, 22):
+        sums = np.zeros(len(AL_METHODS))
+        for seed in range(1, 6):
+            values = {method: by_run[n, seed, method] for method in AL_METHODS}
+            order = sorted(values, key=values.get)  # the best first
+            sums += [1 + AL_METHODS.index(method) for method in order]
+        for place, method in enumerate(AL_METHODS):
+            assert result.ranks[method][5 * (n - 2)] == pytest.approx(sums[place] / 5)
+    assert any(not np.array_equal(result.ranks[method], ranks_of(table).ranks[method]) for method in AL_METHODS)
