@@ -20,6 +20,7 @@ COMPARE_EXAMPLES = """examples:
   scorebo compare --results results --metric negative_mll --scale small
   scorebo compare --results results/demo --experiment demo --metric rmse --json
   scorebo compare --results mine --results theirs --benchmark branin --acquisition nei,mine --seeds 1-10
+  scorebo compare --results results --metric rmse --overlay published.csv
 
 Runs are those of the experiment behind the metric's figure, as with `scorebo plot`. Methods are compared pair by pair
 on the seeds both have: without --baseline each with each."""
@@ -29,6 +30,7 @@ PLOT_EXAMPLES = """examples:
   scorebo plot al-mll --results results --scale small --healthy-only --out al-mll.svg
   scorebo plot al-rmse --results results/demo --experiment demo --out al-rmse.png
   scorebo plot al-mll --results results/tour --all --seeds 1-3 --out al-mll.png
+  scorebo plot al-rmse --results results --overlay published.csv --out al-rmse.pdf
   scorebo plot sal-example --out sal-example.pdf
   scorebo plot my_module:my_figure --results results --all --out mine.pdf
 
@@ -77,6 +79,7 @@ def add_commands(add: Add) -> None:
     plot.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
     words = "half standard errors and sort indices in place of ranks, as in the authors' released plots"
     plot.add_argument("--released-style", action="store_true", help=words)
+    _add_overlay(plot, "drawn dashed behind")
 
     text = "Say where a figure or report comes from, and whether its data changed."
     provenance = add("provenance", text, PROVENANCE_EXAMPLES, _provenance)
@@ -93,6 +96,7 @@ def add_commands(add: Add) -> None:
     compare.add_argument("--metric", default="inference_regret", metavar="NAME", help="inference_regret, rmse, …")
     compare.add_argument("--baseline", metavar="METHOD", help="the method that all others are compared with")
     add_selection(compare, "those of the experiment behind the metric's figure")
+    _add_overlay(compare, "tabulated at the same numbers of observations")
     compare.add_argument("--json", action="store_true", help="every number, as JSON")
 
     report = add("report", "Write one HTML page with everything that stored runs show.", REPORT_EXAMPLES, _report)
@@ -107,6 +111,11 @@ def add_commands(add: Add) -> None:
     _add_own(scorecard, "claim")
     scorecard.add_argument("--markdown", action="store_true", help="a table in Markdown")
     scorecard.add_argument("--json", action="store_true", help="every number, as JSON")
+
+
+def _add_overlay(parser: argparse.ArgumentParser, how: str) -> None:
+    text = f"published curves (columns task, metric, method, n, value, source), {how}"
+    parser.add_argument("--overlay", type=Path, metavar="FILE.csv", help=text)
 
 
 def _add_own(parser: argparse.ArgumentParser, what: str) -> None:
@@ -151,13 +160,15 @@ def evidence_of(query: Query) -> Evidence:
 
 def _plot(options: argparse.Namespace) -> None:
     from scorebo.report.figures import FIGURES, draw_runs
+    from scorebo.report.overlay import read_overlay
 
     figure, query = FIGURES[options.figure], query_of(options)
+    published = read_overlay(options.overlay) if options.overlay else None
     own_fits = figure.source == "fits"
     if own_fits and (query.explicit or query.scale):
         raise InputError(f"{figure.id} is drawn from small fits of its own: it takes no options about runs.")
     evidence = None if own_fits else evidence_of(query)
-    layout = {"narrow": options.one_column, "released_style": options.released_style}
+    layout = {"narrow": options.one_column, "released_style": options.released_style, "published": published}
     words = draw_runs(figure, evidence, options.out, command=options.given, **layout)
     print(f"{figure.id}: {options.out} ({words})")
 
@@ -181,6 +192,7 @@ def _health(options: argparse.Namespace) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
+    from scorebo.report.overlay import beside, format_beside, read_overlay
     from scorebo.report.statistics import compare
     from scorebo.report.statistics.text import as_plain, format_comparison
     from scorebo.store.schema import METRICS
@@ -188,10 +200,15 @@ def _compare(options: argparse.Namespace) -> None:
     metric = METRICS[check_choice("metric", options.metric, METRICS)]
     chosen = evidence_of(query_of(options)).selection(metric.experiment)
     comparison = compare(chosen.table, options.metric, options.baseline)
+    published = beside(chosen.table, options.metric, read_overlay(options.overlay)) if options.overlay else None
     if options.json:
-        print(json.dumps({"runs": str(chosen), **as_plain(comparison)}, indent=2))
-    else:
-        print(f"{format_comparison(comparison)}\n\n({chosen})")
+        found = {} if published is None else {"published": published.to_dict("records")}
+        print(json.dumps({"runs": str(chosen), **as_plain(comparison), **as_plain(found)}, indent=2))
+        return
+    tables = [format_comparison(comparison)]
+    if published is not None:
+        tables.append(format_beside(published, metric.words))
+    print("\n\n".join([*tables, f"({chosen})"]))
 
 
 def _report(options: argparse.Namespace) -> None:

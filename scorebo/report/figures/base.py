@@ -23,7 +23,7 @@ class Line:
     """A method's line: `x`, `mean` and the half-width of its band (NaN where there is none), all of one length.
 
     `runs`, where given, is how many runs each point is the mean of: it is written beside the line where it changes, or
-    differs from that of other lines.
+    differs from that of other lines. `source` says who published a line that is not from our runs.
     """
 
     method: str
@@ -31,6 +31,7 @@ class Line:
     mean: np.ndarray
     band: np.ndarray
     runs: np.ndarray | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Panel:
     reference: float | None = None  # a dashed line across
     reference_band: float = 0.0  # half-width of the band around it
     crop: bool = True  # whether a few values far above the others may be left out
+    published: tuple[Line, ...] = ()  # others' curves, drawn dashed behind
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Figure:
         experiment: whose runs it shows unless others are chosen. None: all runs.
         source: which table that is: the `records` of the runs (`scorebo.store.collect`), their `hyperparameters`
             (`scorebo.store.collect_hyperparameters`), or none, for a figure from small `fits` of its own.
+        metric: the column whose mean its panels show, one a task, where published curves can be drawn behind them.
     """
 
     id: str
@@ -75,6 +78,7 @@ class Figure:
     data: Callable[..., FigureData | Picture]
     experiment: str | None = None
     source: str = "records"
+    metric: str | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][\w-]*", self.id, re.ASCII):

@@ -13,10 +13,11 @@ from scorebo.errors import InputError
 from scorebo.files import storage_errors, write_atomically
 from scorebo.report import provenance
 from scorebo.report.evidence import Evidence
-from scorebo.report.figures.base import Figure
+from scorebo.report.figures.base import Figure, FigureData, Picture
 from scorebo.report.figures.hyperparameter_curves import check_one_model
 from scorebo.report.figures.paper import PAPER
 from scorebo.report.figures.render import render
+from scorebo.report.overlay import draw_over
 from scorebo.report.registry import Registry
 from scorebo.report.selection import Selection
 from scorebo.report.style import FORMATS
@@ -35,6 +36,7 @@ def draw(
     notes: Sequence[str] = (),
     narrow: bool = False,
     released_style: bool = False,
+    published: pd.DataFrame | None = None,
 ) -> Path:
     """Draw a figure from a table of results into a file; the table's runs are all drawn, so select them before.
 
@@ -48,6 +50,7 @@ def draw(
         notes: Written below panels of lines, before their own; a figure that draws itself takes none.
         narrow: Laid out for one column of a journal instead of two.
         released_style: Bands of half a standard error, and sort indices in place of ranks, as in the authors' plots.
+        published: Curves of `read_overlay`, drawn dashed behind; the figure must have a `metric`.
 
     Returns:
         The path of the file.
@@ -59,6 +62,8 @@ def draw(
         raise InputError(f"The figure's file must end in {', '.join(FORMATS)}, got '{path}'.")
     origin = provenance.describe(figure.id, table, sys.argv if command is None else command, selection)
     data = figure.compute(table, notes, released_style=released_style)
+    if published is not None:
+        data = _draw_over(figure, data, published)
     content = render(data, suffix, provenance.metadata(origin, suffix), narrow=narrow)
     with storage_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,34 +71,24 @@ def draw(
     return path
 
 
-def draw_runs(
-    figure: Figure,
-    evidence: Evidence | None,
-    out: Path,
-    *,
-    command: Sequence[str],
-    narrow: bool = False,
-    released_style: bool = False,
-) -> str:
+def _draw_over(figure: Figure, data: FigureData | Picture, published: pd.DataFrame) -> FigureData:
+    if figure.metric is None or not isinstance(data, FigureData):
+        able = ", ".join(other.id for other in FIGURES.values() if other.metric)
+        raise InputError(f"Published curves cannot be drawn over {figure.id}; they can over {able}.")
+    return draw_over(data, figure.metric, published)
+
+
+def draw_runs(figure: Figure, evidence: Evidence | None, out: Path, *, command: Sequence[str], **layout: Any) -> str:
     """`draw` from those of the runs asked for that the figure shows; returns in words which these are.
 
-    `evidence` is None for a figure from small fits.
+    `evidence` is None for a figure from small fits; `layout` are further arguments of `draw`.
     """
     if evidence is None or figure.source == "fits":
-        draw(figure, None, out, command=command, narrow=narrow, released_style=released_style)
+        draw(figure, None, out, command=command, **layout)
         return OWN_FITS
     table, chosen, notes = figure_input(figure, evidence)
     selection = {**chosen.query.as_dict(), "source": figure.source}
-    draw(
-        figure,
-        table,
-        out,
-        command=command,
-        selection=selection,
-        notes=notes,
-        narrow=narrow,
-        released_style=released_style,
-    )
+    draw(figure, table, out, command=command, selection=selection, notes=notes, **layout)
     return str(chosen)
 
 

@@ -41,17 +41,20 @@ _FIGURES = (
         "al-mll",
         "Negative MLL on the active-learning tasks, and the methods' ranking",
         partial(active_learning, metric="negative_mll", ylabel="Negative MLL", log=False),
+        metric="negative_mll",
     ),
     Figure(
         "al-mll-task-units",
         "Negative MLL in the tasks' own units instead of standardized outputs, and the methods' ranking",
         partial(active_learning, metric="negative_mll_task_units", ylabel="Negative MLL, task units", log=False),
         experiment="al_mll",
+        metric="negative_mll_task_units",
     ),
     Figure(
         "al-rmse",
         "RMSE on the active-learning tasks, and the methods' ranking",
         partial(active_learning, metric="rmse", ylabel="RMSE", log=True),
+        metric="rmse",
     ),
     Figure(
         "gp8-regret",

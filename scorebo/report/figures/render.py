@@ -61,10 +61,12 @@ def compose(data: FigureData, narrow: bool = False) -> Figure:
     width = ONE_COLUMN if narrow else TWO_COLUMNS if columns > 2 else 3.0 * columns
     figure = Figure(figsize=(width, ROW * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    methods = method_order(line.method for panel in data.panels for line in panel.lines)
+    methods = method_order(line.method for panel in data.panels for line in (*panel.lines, *panel.published))
+    sources = sorted({str(line.source) for panel in data.panels for line in panel.published})
     styles = method_styles(methods)
     cropped = []
     for position, (axes, panel) in enumerate(zip(grid, data.panels, strict=False)):
+        _draw_published(axes, panel, styles, sources)
         top = draw_panel(axes, panel, styles)
         if top is not None:
             cropped.append(f"{top:.2g} ({panel.title})")
@@ -75,6 +77,7 @@ def compose(data: FigureData, narrow: bool = False) -> Figure:
     figure.align_ylabels(grid[:count])
     notes = [*data.notes, *([f"Not shown: values above {', '.join(cropped)}."] if cropped else [])]
     handles = [_handle(styles[method], label(method)) for method in methods]
+    handles += [Line2D([], [], color=REFERENCE_COLOR, linestyle=_dashes(sources, name), label=name) for name in sources]
     if any(panel.reference is not None for panel in data.panels):
         handles.append(Line2D([], [], color=REFERENCE_COLOR, linestyle="--", linewidth=0.8, label=data.reference))
     if len(grid) > count:
@@ -82,6 +85,16 @@ def compose(data: FigureData, narrow: bool = False) -> Figure:
         handles = []
     _write_below(figure, handles, notes)
     return figure
+
+
+def _draw_published(axes: Axes, panel: Panel, styles: dict[str, MethodStyle], sources: list[str]) -> None:
+    for line in panel.published:
+        dashes = _dashes(sources, str(line.source))
+        axes.plot(line.x, line.mean, color=styles[line.method].color, linestyle=dashes, linewidth=0.9, zorder=1.4)
+
+
+def _dashes(sources: list[str], source: str) -> str:
+    return ("--", ":", "-.")[sources.index(source) % 3]
 
 
 def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> float | None:
@@ -144,7 +157,8 @@ def linear_limits(panel: Panel) -> tuple[float, float, bool]:
     Returns:
         Bottom, top, and whether values lie above the top.
     """
-    edges = [line.mean + sign * np.nan_to_num(line.band) for line in panel.lines for sign in (-1, 1)]
+    lines = (*panel.lines, *panel.published)
+    edges = [line.mean + sign * np.nan_to_num(line.band) for line in lines for sign in (-1, 1)]
     at = np.nan if panel.reference is None else panel.reference
     values = np.concatenate([*edges, [at - panel.reference_band, at + panel.reference_band]])
     low, high = _extent(values)
@@ -160,8 +174,9 @@ def linear_limits(panel: Panel) -> tuple[float, float, bool]:
 def _log_scale(axes: Axes, panel: Panel) -> None:
     """A logarithmic axis labeled in plain numbers; the part of a band that is not positive is cut off."""
     axes.set_yscale("log", nonpositive="clip")
-    means = np.concatenate([line.mean for line in panel.lines])
-    edges = np.concatenate([line.mean + sign * np.nan_to_num(line.band) for line in panel.lines for sign in (-1, 1)])
+    lines = (*panel.lines, *panel.published)
+    means = np.concatenate([line.mean for line in lines])
+    edges = np.concatenate([line.mean + sign * np.nan_to_num(line.band) for line in lines for sign in (-1, 1)])
     # A band that nearly reaches zero must not stretch the axis.
     low, high = max(_extent(edges)[0], means.min() / 2), _extent(edges)[1]
     axes.set_ylim(low / 1.08, high * 1.08)
