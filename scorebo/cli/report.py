@@ -174,7 +174,7 @@ def _provenance(options: argparse.Namespace) -> None:
     origin = provenance.read(options.file)
     state = provenance_check.compare_with_now(origin, options.results)
     print(
-        json.dumps({**origin, "now": state.as_dict()}, indent=2)
+        json.dumps({**origin, "now": state._asdict()}, indent=2)
         if options.json
         else provenance_check.in_words(origin, state)
     )
