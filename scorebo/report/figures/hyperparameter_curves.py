@@ -55,10 +55,10 @@ def hyperparameters(
             _line(method, mean[name].xs(method), spread[name].xs(method), runs.xs(method), window)
             for method in method_order(table["acquisition"].unique())
         )
+        words = WORDS.get(name, f"Lengthscale {name.removeprefix('lengthscale_')}")
         at = truth.get(name)
-        panels.append(Panel(_words(name), "Number of observations", "Log10 value", lines, reference=at, crop=False))
-    counts = table.groupby("acquisition")["seed"].nunique()
-    if counts.nunique() > 1 or runs.groupby(level=0).nunique().max() > 1:
+        panels.append(Panel(words, "Number of observations", "Log10 value", lines, reference=at, crop=False))
+    if runs.nunique() > 1:
         notes.append(SMALL_NUMBERS)
     if (runs < MIN_RUNS).any():
         notes.append(FEW_RUNS)
@@ -78,7 +78,3 @@ def _line(method: str, mean: pd.Series, spread: pd.Series, runs: pd.Series, wind
     # The sets of one or two runs would tell of a spread, but not of that over repetitions.
     band = spread.where(runs >= MIN_RUNS)
     return Line(method, mean.index.to_numpy(float), smooth.to_numpy(), band.to_numpy(), runs.to_numpy())
-
-
-def _words(name: str) -> str:
-    return WORDS.get(name, f"Lengthscale {name.removeprefix('lengthscale_')}")

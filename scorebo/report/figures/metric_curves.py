@@ -11,39 +11,44 @@ from scorebo.report.figures.base import FigureData, Line, Panel
 from scorebo.report.statistics.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
 from scorebo.report.statistics.final_values import method_names
 from scorebo.report.statistics.ranking import TIME, ranking
-from scorebo.report.statistics.regrets import LOG, measured_rows, with_values
+from scorebo.report.statistics.regrets import LOG, measured_rows
+from scorebo.report.statistics.summary import LEARNING_METRICS, OPTIMIZATION_METRICS
 from scorebo.report.statistics.table import choose_model, model_rows, optimal_value, require_values
 from scorebo.report.style import display, method_order, task_order, title
+from scorebo.store.schema import METRICS
 
 # The MAP reference has a model of its own, and stands beside methods under another.
 OWN_MODELS = {"nei_map": "map"}
+YLABELS = {**LEARNING_METRICS, **OPTIMIZATION_METRICS, "decomposition_error": "Split pairs"}
 RANKING = "Ranking"  # the title of its panel
 
 
-def active_learning(table: pd.DataFrame, *, metric: str, ylabel: str, log: bool) -> FigureData:
+def active_learning(table: pd.DataFrame, *, metric: str) -> FigureData:
     """One panel per task with mean ± one standard error, and the ranking where at least two methods share seeds."""
-    rows, left_out = choose_model(model_rows(table, [metric]), preferred="al_lognormal")
+    rows, notes = choose_model(model_rows(table, [metric]), preferred="al_lognormal")
     require_values(rows, metric)
-    return _comparison(rows, metric, ylabel, log, _model_notes(left_out))
+    data = _comparison(rows, metric)
+    return replace(data, notes=(*notes, *data.notes))
 
 
-def optimization(table: pd.DataFrame, *, metric: str, ylabel: str) -> FigureData:
+def optimization(table: pd.DataFrame, *, metric: str) -> FigureData:
     """The same for a regret: its log10 per run, averaged over the runs and not made monotone."""
     rows = measured_rows(table, [LOG + metric])
     require_values(rows, metric)
-    rows, without = with_values(rows, metric)
-    rows, left_out = choose_model(rows, preferred="bo_lognormal", own=OWN_MODELS)
-    notes = [f"{title(task)}: left out, its optimum is not known." for task in without]
-    return _comparison(rows, LOG + metric, ylabel, False, notes + _model_notes(left_out))
+    known = np.isfinite(rows[metric]).groupby(rows["benchmark"]).transform("any")
+    without = [f"{title(task)}: left out, its optimum is not known." for task in sorted(set(rows["benchmark"][~known]))]
+    rows, notes = choose_model(rows[known], preferred="bo_lognormal", own=OWN_MODELS)
+    data = _comparison(rows, LOG + metric)
+    return replace(data, notes=(*without, *notes, *data.notes))
 
 
-def priors(table: pd.DataFrame, *, metric: str, ylabel: str, spread: bool = False) -> FigureData:
+def priors(table: pd.DataFrame, *, metric: str, spread: bool = False) -> FigureData:
     """One task, each method under each of its models; the band one standard error, or one standard deviation."""
     rows = measured_rows(table, [LOG + metric])
     require_values(rows, metric)
     rows["acquisition"] = rows["acquisition"] + "@" + rows["model"]
-    data = _comparison(rows, LOG + metric, ylabel, False, [], ranked=False, spread=spread)
-    return FigureData(data.panels, (*data.notes, *(["Bands: one standard deviation."] if spread else [])))
+    data = _comparison(rows, LOG + metric, ranked=False, spread=spread)
+    return replace(data, notes=(*data.notes, "Bands: one standard deviation.")) if spread else data
 
 
 def best_values(table: pd.DataFrame) -> FigureData:
@@ -51,7 +56,7 @@ def best_values(table: pd.DataFrame) -> FigureData:
     rows = model_rows(table, ["best_observed"])
     require_values(rows, "best_observed")
     rows["acquisition"] = method_names(rows)
-    data = _comparison(rows, "best_observed", "Best observation", False, [], ranked=False)
+    data = _comparison(rows, "best_observed", ranked=False)
     tasks = task_order(rows["benchmark"].unique())
     units = {task: display("benchmark", task).get("unit", "observation") for task in tasks}
     panels = tuple(
@@ -66,31 +71,23 @@ def additive(table: pd.DataFrame) -> FigureData:
     data = best_values(table)
     split = table[table["benchmark"] == "addgp6"]
     if "decomposition_error" not in split or not split["decomposition_error"].notna().any():
-        return FigureData(data.panels, (*data.notes, "Split pairs: not recorded."), data.reference)
+        return replace(data, notes=(*data.notes, "Split pairs: not recorded."))
     rows = model_rows(split, ["decomposition_error"])
-    pairs = _comparison(rows, "decomposition_error", "Split pairs", False, [], ranked=False)
-    return FigureData((*data.panels, replace(pairs.panels[0], title="Split pairs (6D)")), data.notes, data.reference)
+    pairs = _comparison(rows, "decomposition_error", ranked=False)
+    return replace(data, panels=(*data.panels, replace(pairs.panels[0], title="Split pairs (6D)")))
 
 
-def _comparison(
-    rows: pd.DataFrame,
-    metric: str,
-    ylabel: str,
-    log: bool,
-    notes: list[str],
-    *,
-    ranked: bool = True,
-    spread: bool = False,
-) -> FigureData:
+def _comparison(rows: pd.DataFrame, metric: str, *, ranked: bool = True, spread: bool = False) -> FigureData:
+    log = metric in METRICS and METRICS[metric].log  # otherwise the values are logarithms, or best seen as they are
     points = curves(rows, metric)
     if spread:
         points["standard_error"] *= np.sqrt(points["runs"])
     panels = [
-        Panel(title(task), "Number of observations", ylabel, _lines(points[points["benchmark"] == task]), log=log)
+        Panel(title(task), "Number of observations", YLABELS[metric], _lines(points[points["benchmark"] == task]), log)
         for task in task_order(points["benchmark"].unique())
     ]
-    notes = notes + gaps(rows, metric)
-    if any(len(np.unique(np.concatenate([_counts(line) for line in panel.lines]))) > 1 for panel in panels):
+    notes = gaps(rows, metric)
+    if (points.groupby("benchmark")["runs"].nunique() > 1).any():
         notes.append(SMALL_NUMBERS)
     places = ranking(rows, metric) if ranked else None
     if places is not None:
@@ -98,14 +95,6 @@ def _comparison(
         panels.append(Panel(RANKING, "Run completed (%)", "Average rank", lines))
         notes += _ranking_notes(places.seeds, rows)
     return FigureData(tuple(panels), tuple(notes))
-
-
-def _counts(line: Line) -> np.ndarray:
-    return np.empty(0) if line.runs is None else line.runs
-
-
-def _model_notes(left_out: list[tuple[str, list[str]]]) -> list[str]:
-    return [f"{title(task)}: runs under {', '.join(models)} left out." for task, models in left_out]
 
 
 def _lines(points: pd.DataFrame) -> tuple[Line, ...]:
