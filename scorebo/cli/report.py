@@ -179,7 +179,7 @@ def _provenance(options: argparse.Namespace) -> None:
     origin = provenance.read(options.file)
     state = provenance_check.compare_with_now(origin, options.results)
     if options.json:
-        print(json.dumps({**origin, "now": state.as_dict()}, indent=2))
+        print(json.dumps({**origin, "now": state._asdict()}, indent=2))
     else:
         print(provenance_check.in_words(origin, state))
 

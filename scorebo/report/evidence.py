@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from scorebo.config import available
+from scorebo.config.compose_many import Composer
 from scorebo.config.scale import SCALES, at_scale
 from scorebo.errors import InputError
 from scorebo.report.query import Query
 from scorebo.report.selection import NoRunsError, Selection, select
+from scorebo.report.statistics import health
 from scorebo.report.style import use_displays
-
-if TYPE_CHECKING:
-    import pandas as pd
+from scorebo.store import collect, collect_hyperparameters
 
 
 class MissingRunsError(Exception):
@@ -31,16 +32,12 @@ class Evidence:
     """
 
     def __init__(self, query: Query | Path | str, table: pd.DataFrame | None = None) -> None:
-        from scorebo.config.compose_many import Composer
-        from scorebo.report.statistics.health import unhealthy_runs
-        from scorebo.store import collect
-
         self.query = query if isinstance(query, Query) else Query(query)
         self._collected = collect(self.query.folders, points=False) if table is None else table
         use_displays(self._collected)
         self._total = int(self._collected["run_id"].nunique())
         self.table = self.query.narrow(self._collected)
-        self.unhealthy: set[str] = unhealthy_runs(self.table)
+        self.unhealthy: set[str] = health.unhealthy_runs(self.table)
         ill = self.table["run_id"].isin(self.unhealthy)
         self._ill = self.table[ill]
         if self.query.healthy_only:
@@ -69,10 +66,9 @@ class Evidence:
         if experiment not in self._chosen:
             query = replace(self.query, experiment=experiment, everything=False)
             try:
-                chosen: Selection | InputError = select(self.table, query, composer=self._composer, total=self._total)
+                self._chosen[experiment] = select(self.table, query, composer=self._composer, total=self._total)
             except InputError as error:
-                chosen = error
-            self._chosen[experiment] = chosen
+                self._chosen[experiment] = error
         found = self._chosen[experiment]
         if isinstance(found, InputError):
             raise found
@@ -103,12 +99,10 @@ class Evidence:
 
     def health_notes(self, chosen: Selection) -> list[str]:
         """What a reader must know of the samplers of these runs, and of those left out for theirs."""
-        from scorebo.report.statistics.health import health_note
-
         rows = self._ill
         if chosen.experiment is not None:
             rows = rows[rows["run_id"].isin(chosen.wanted)]
-        return health_note(rows, self.query.healthy_only) if len(rows) else []
+        return health.health_note(rows, self.query.healthy_only) if len(rows) else []
 
     def runs(self, experiment: str) -> pd.DataFrame:
         """The records of those of the experiment's runs that have ended: what claims are about is their outcome."""
@@ -138,8 +132,6 @@ class Evidence:
 
     def hyperparameters_of(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The hyperparameter sets of the runs that have these records."""
-        from scorebo.store import collect_hyperparameters
-
         runs = frozenset(rows["run_id"])
         if runs not in self._hyperparameters:
             self._hyperparameters[runs] = collect_hyperparameters(self.query.folders, set(runs))

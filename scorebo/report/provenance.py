@@ -7,15 +7,18 @@ in a report it is an element of the page.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from PIL import Image, UnidentifiedImageError
 
 from scorebo.errors import InputError
 from scorebo.files import storage_errors
@@ -56,14 +59,12 @@ def digests(table: pd.DataFrame) -> dict[str, str]:
     names = [str(name) for name in sorted(table.columns) if not str(name).startswith(_LEFT_OUT) and name != "sample"]
     numbers = [name for name in names if pd.api.types.is_numeric_dtype(table[name]) and table[name].dtype != bool]
     values = table[numbers].to_numpy(dtype=np.float64, na_value=np.nan)
-    heading = "\n".join(numbers).encode()
     result = {}
     for run, positions in table.reset_index(drop=True).groupby("run_id", sort=True).indices.items():
         own = values[positions]
         # A column that the run does not have must not count: another run may bring it into the table.
         there = ~np.isnan(own).all(axis=0)
-        own_names = [name for name, is_there in zip(numbers, there, strict=True) if is_there]
-        digest = hashlib.sha256("\n".join(own_names).encode() if not there.all() else heading)
+        digest = hashlib.sha256("\n".join(compress(numbers, there)).encode())
         digest.update(np.ascontiguousarray(own[:, there]).tobytes())
         result[str(run)[:DIGITS]] = digest.hexdigest()[:DIGITS]
     return result
@@ -104,10 +105,6 @@ def read(path: Path | str) -> dict[str, Any]:
 
 def _from_png(content: bytes) -> str | None:
     """Of the text chunks, which matplotlib writes as tEXt or, with other letters than Latin ones, as iTXt."""
-    import io
-
-    from PIL import Image, UnidentifiedImageError
-
     try:
         with Image.open(io.BytesIO(content)) as image:
             image.load()

@@ -5,20 +5,20 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from scorebo.errors import InputError
+from scorebo.report.evidence import Evidence
 from scorebo.report.provenance import DIGITS, commit_words, digests, package_words
 from scorebo.report.query import Query
+from scorebo.store import collect, collect_hyperparameters
 from scorebo.store.collect import Sources
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """Runs by the first digits of their ids; `problem` says why they could not be looked at."""
 
     unchanged: int = 0
@@ -27,15 +27,9 @@ class State:
     further: int = 0
     problem: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
 
 def compare_with_now(origin: Mapping[str, Any], results: Sources | None = None) -> State:
     """Compare the digests kept in a file with those of the runs in its results folders, or in others."""
-    from scorebo.store import collect, collect_hyperparameters
-
     before: dict[str, str] = origin["runs"]
     selection = origin["selection"]
     if not before:
@@ -58,8 +52,6 @@ def compare_with_now(origin: Mapping[str, Any], results: Sources | None = None) 
 
 def _belonging(table: pd.DataFrame, query: Query, experiments: Mapping[str, str]) -> set[str]:
     """The runs that the same selection would choose now; of a report those of all its `experiments` at their scales."""
-    from scorebo.report.evidence import Evidence
-
     queries = [replace(query, experiment=name, scale=scale) for name, scale in experiments.items()] or [query]
     found: set[str] = set()
     for each in queries:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
+
+from scorebo.config.scale import SCALES
 from scorebo.errors import InputError, check_choice
 from scorebo.store.collect import Sources, source_folders, sources_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NAMES = ("benchmark", "acquisition", "model")
 _SEEDS = re.compile(r"(\d+)(?:-(\d+))?")
@@ -48,8 +48,6 @@ class Query:
     healthy_only: bool = False
 
     def __post_init__(self) -> None:
-        from scorebo.config.scale import SCALES
-
         if self.everything and (self.scale or self.experiment):
             raise InputError("--all draws every run: it goes with neither --scale nor --experiment.")
         if self.scale is not None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from scorebo.config.compose_many import Composer
 from scorebo.config.scale import SCALES, at_scale
@@ -16,9 +19,6 @@ from scorebo.store import identity_nodes, run_id
 from scorebo.store.collect import Sources, describe_runs, nothing_found, sources_text
 from scorebo.store.identity import read_config
 from scorebo.store.schema import WHO
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Identities = dict[str, dict[str, Any]]  # run id -> configuration
 
@@ -123,8 +123,6 @@ def selected_ids(query: Query) -> set[str] | None:
     """
     if query.experiment_or(None) is None and not query.filters:
         return None
-    import pandas as pd
-
     problems: list[str] = []
     found = describe_runs(query.folders, problems)
     if not found:
@@ -221,10 +219,7 @@ def _axes(experiment: Mapping[str, Any], scale: str, query: Query | None) -> dic
 def _nothing(query: Query, wanted: Mapping[str, Identities], table: pd.DataFrame) -> NoRunsError:
     """What was looked for, what is there instead, and in which settings a run that comes near differs."""
     runs = table[[*WHO, "run_id"]].drop_duplicates("run_id").to_dict("records")
-    counts: dict[str, int] = {}
-    for run in runs:
-        who = " ".join(run[name] for name in WHO[:-1])
-        counts[who] = counts.get(who, 0) + 1
+    counts = Counter(" ".join(run[name] for name in WHO[:-1]) for run in runs)
     held = ", ".join(f"{who} ({count})" for who, count in list(counts.items())[:6])
     more = f" and {len(counts) - 6} more kinds" if len(counts) > 6 else ""
     which = f" that pass the filters ({query.filters})" if query.filters else ""
@@ -246,9 +241,8 @@ def _near(runs: Sequence[Mapping[Any, Any]], wanted: Mapping[str, Identities], r
         if (who := tuple(run[name] for name in WHO)) in named:
             scale, config = named[who]
             (there,) = describe_runs(results, [], {run["run_id"]})
-            own, other = (
-                _flat(identity_nodes(nodes)) for nodes in (config, read_config(there["folder"] / "config.yaml"))
-            )
+            nodes = config, read_config(there["folder"] / "config.yaml")
+            own, other = (_flat(identity_nodes(each)) for each in nodes)
             differ = [key for key in own | other if own.get(key) != other.get(key)]
             listed = ", ".join(f"{key}={other.get(key)} instead of {own.get(key)}" for key in differ[:3])
             return f" {there['folder'].name} ({' '.join(who[:-1])}) has {listed} (scale {scale})."

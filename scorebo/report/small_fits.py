@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from scorebo.gp import FullyBayesianGP
 
 GRID = 201
+POINTS, SETS = 6, 3
 EXACT_SAMPLES = 2048
 
 
 @functools.cache
-def small_fit(seed: int, num_points: int = 6, num_mcmc_samples: int = 3) -> FullyBayesianGP:
+def small_fit(seed: int) -> FullyBayesianGP:
     """A fully Bayesian GP of a few noisy points of a wavy function on [0, 1]."""
     import numpy as np
     import torch
@@ -24,25 +25,18 @@ def small_fit(seed: int, num_points: int = 6, num_mcmc_samples: int = 3) -> Full
     from scorebo.seeds import derive, generator
 
     rng = generator("example", seed)
-    x = np.sort(rng.random(num_points))
-    y = np.sin(7.0 * x + rng.uniform(0, 6)) + 0.5 * np.sin(17.0 * x) + 0.1 * rng.standard_normal(num_points)
+    x = np.sort(rng.random(POINTS))
+    y = np.sin(7.0 * x + rng.uniform(0, 6)) + 0.5 * np.sin(17.0 * x) + 0.1 * rng.standard_normal(POINTS)
     y = (y - y.mean()) / y.std(ddof=1)
-    return fit_gp(
-        torch.from_numpy(x)[:, None],
-        torch.from_numpy(y),
-        "al_lognormal",
-        warmup=128,
-        thinning=16,
-        num_mcmc_samples=num_mcmc_samples,
-        seed=derive("example", seed, "mcmc"),
-    )
+    mcmc = {"warmup": 128, "thinning": 16, "num_mcmc_samples": SETS, "seed": derive("example", seed, "mcmc")}
+    return fit_gp(torch.from_numpy(x)[:, None], torch.from_numpy(y), "al_lognormal", **mcmc)
 
 
-def grid(count: int = GRID) -> Tensor:
-    """Points `count x 1` over [0, 1]."""
+def grid() -> Tensor:
+    """Points `GRID x 1` over [0, 1]."""
     import torch
 
-    return torch.linspace(0.0, 1.0, count, dtype=torch.float64)[:, None]
+    return torch.linspace(0.0, 1.0, GRID, dtype=torch.float64)[:, None]
 
 
 def distances_per_set(model: FullyBayesianGP, distance: str) -> tuple[Tensor, Tensor, Tensor]:

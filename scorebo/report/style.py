@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
+import yaml
 
 from scorebo.config import available, config_file
 from scorebo.config.schema import check_display
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class MethodStyle(NamedTuple):
@@ -104,8 +104,6 @@ def display(node: str, name: str) -> Mapping[str, str]:
 
 @lru_cache
 def _own_display(node: str, name: str) -> Mapping[str, str]:
-    import yaml
-
     if name not in available(node):
         return {}
     content = yaml.safe_load(config_file(node, name).read_text(encoding="utf-8"))

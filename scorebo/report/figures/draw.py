@@ -83,17 +83,16 @@ def draw_runs(figure: Figure, evidence: Evidence | None, out: Path, *, command: 
 
     `evidence` is None for a figure from small fits; `layout` are further arguments of `draw`.
     """
-    if evidence is None or figure.source == "fits":
-        draw(figure, None, out, command=command, **layout)
-        return OWN_FITS
     table, chosen, notes = figure_input(figure, evidence)
-    selection = {**chosen.query.as_dict(), "source": figure.source}
+    selection = None if chosen is None else {**chosen.query.as_dict(), "source": figure.source}
     draw(figure, table, out, command=command, selection=selection, notes=notes, **layout)
-    return str(chosen)
+    return OWN_FITS if chosen is None else str(chosen)
 
 
-def figure_input(figure: Figure, evidence: Evidence) -> tuple[pd.DataFrame, Selection, list[str]]:
-    """What a figure is drawn from: its table, which runs these are, and what a reader must know of them."""
+def figure_input(figure: Figure, evidence: Evidence | None) -> tuple[pd.DataFrame | None, Selection | None, list[str]]:
+    """What a figure is drawn from: its table, which runs these are (None of small fits), and what to know of them."""
+    if evidence is None or figure.source == "fits":
+        return None, None, []
     chosen = evidence.selection(figure.experiment)
     table = chosen.table
     if figure.source == "hyperparameters":

@@ -8,13 +8,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scorebo.report.small_fits import distances_per_set, grid, small_fit
+from scorebo.report.small_fits import GRID, distances_per_set, grid, small_fit
 
 if TYPE_CHECKING:
     from scorebo.gp import FullyBayesianGP
 
 COLORS = ("#0072B2", "#D55E00", "#009E73")
 GRAY = "#777777"
+X = np.linspace(0.0, 1.0, GRID)  # `grid`
 EXAMPLE = 15  # the fit shown by the first two: its sets explain the data in different ways
 NUM_OPTIMA = 2
 # Of twenty fits, one where moment matching is 6 % off on average (Hellinger), and one with 19 % where the mixture has
@@ -28,7 +29,7 @@ def sal(_: Any = None) -> Figure:
     figure, axes = _rows(model.num_mcmc_samples + 1)
     _mixture(axes[0], model)
     near, _, _ = distances_per_set(model, "hellinger")
-    mean, variance = (part.detach().numpy() for part in model.marginals(grid(), observation_noise=True))
+    mean, variance = _marginals(model)
     for m in range(model.num_mcmc_samples):
         _one(axes[m + 1, 0], model, mean[:, m], variance[:, m], COLORS[m], f"GP {m + 1}")
         _share(axes[m + 1, 1], near[:, m].numpy(), COLORS[m])
@@ -56,16 +57,8 @@ def scorebo(_: Any = None) -> Figure:
     for m in range(model.num_mcmc_samples):
         for n in range(NUM_OPTIMA):
             style = "-" if n == 0 else "--"
-            spread = variance[n, m].numpy()
-            _one(
-                axes[m + 1, 0],
-                model,
-                mean[n, m].numpy(),
-                spread,
-                COLORS[m],
-                f"GP {m + 1} given its first (solid) or second optimum",
-                style,
-            )
+            words = f"GP {m + 1} given its first (solid) or second optimum"
+            _one(axes[m + 1, 0], model, mean[n, m].numpy(), variance[n, m].numpy(), COLORS[m], words, style)
             axes[m + 1, 0].plot(float(inputs[n, m, 0]), float(outputs[n, m, 0]), "*", color=COLORS[m], markersize=6)
             _share(axes[m + 1, 1], shares[n, m].numpy(), COLORS[m], style)
     _total(axes[0, 1], shares.mean(dim=(0, 1)).numpy(), "SCoreBO-HR, the mean of the shares below")
@@ -79,14 +72,15 @@ def moment_matching(_: Any = None, *, distance: str) -> Figure:
     for column, (words, seed) in enumerate(CASES.items()):
         model = small_fit(seed)
         near, exact, _ = (part.numpy() for part in distances_per_set(model, distance))
-        _posteriors(axes[0, column], model)
-        axes[0, column].set_title(words)
+        mean, variance = _marginals(model)
         for m in range(model.num_mcmc_samples):
-            x = grid().numpy()[:, 0]
-            axes[m + 1, column].plot(x, near[:, m], color=COLORS[m], label="Moment matching")
-            axes[m + 1, column].plot(x, exact[:, m], color=COLORS[m], linestyle="--", label="Exact (2048 samples)")
+            _posterior(axes[0, column], mean[:, m], variance[:, m], COLORS[m], 0.12)
+            axes[m + 1, column].plot(X, near[:, m], color=COLORS[m], label="Moment matching")
+            axes[m + 1, column].plot(X, exact[:, m], color=COLORS[m], linestyle="--", label="Exact (2048 samples)")
             _from_zero(axes[m + 1, column])
             axes[m + 1, 0].set_ylabel(f"{distance.capitalize()},\nset {m + 1}")
+        _data(axes[0, column], model)
+        axes[0, column].set_title(words)
         axes[-1, column].set_xlabel("x")
     axes[0, 0].set_ylabel("Posterior of each set")
     figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
@@ -102,50 +96,47 @@ def _rows(count: int) -> tuple[Figure, np.ndarray]:
     return figure, axes
 
 
+def _marginals(model: FullyBayesianGP) -> tuple[np.ndarray, np.ndarray]:
+    """Each set's mean and variance at the grid."""
+    mean, variance = model.marginals(grid(), observation_noise=True)
+    return mean.detach().numpy(), variance.detach().numpy()
+
+
 def _data(axes: Axes, model: FullyBayesianGP) -> None:
     axes.plot(model.train_X.numpy()[:, 0], model.train_Y.numpy()[:, 0], "o", color="black", markersize=3, zorder=3)
 
 
 def _mixture(axes: np.ndarray, model: FullyBayesianGP) -> None:
-    mean, variance = (part.detach().numpy() for part in model.marginals(grid(), observation_noise=True))
-    center = mean.mean(axis=1)
+    mean, variance = _marginals(model)
     total = variance.mean(axis=1) + mean.var(axis=1)
-    _one(axes[0], model, center, total, GRAY, "Mixture of all sets, moments matched")
+    _one(axes[0], model, mean.mean(axis=1), total, GRAY, "Mixture of all sets, moments matched")
 
 
 def _one(
     axes: Axes, model: FullyBayesianGP, mean: np.ndarray, variance: np.ndarray, color: str, words: str, style: str = "-"
 ) -> None:
-    x, spread = grid().numpy()[:, 0], 2.0 * np.sqrt(variance)
-    axes.plot(x, mean, color=color, linestyle=style)
-    axes.fill_between(x, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)
+    _posterior(axes, mean, variance, color, 0.15, style)
     _data(axes, model)
     axes.set_title(words)
     axes.set_ylabel("y")
 
 
-def _posteriors(axes: Axes, model: FullyBayesianGP) -> None:
-    mean, variance = (part.detach().numpy() for part in model.marginals(grid(), observation_noise=True))
-    x = grid().numpy()[:, 0]
-    for m in range(model.num_mcmc_samples):
-        spread = 2.0 * np.sqrt(variance[:, m])
-        axes.plot(x, mean[:, m], color=COLORS[m])
-        axes.fill_between(x, mean[:, m] - spread, mean[:, m] + spread, color=COLORS[m], alpha=0.12, linewidth=0)
-    _data(axes, model)
+def _posterior(axes: Axes, mean: np.ndarray, variance: np.ndarray, color: str, alpha: float, style: str = "-") -> None:
+    spread = 2.0 * np.sqrt(variance)
+    axes.plot(X, mean, color=color, linestyle=style)
+    axes.fill_between(X, mean - spread, mean + spread, color=color, alpha=alpha, linewidth=0)
 
 
 def _share(axes: Axes, values: np.ndarray, color: str, style: str = "-") -> None:
-    x = grid().numpy()[:, 0]
-    axes.plot(x, values, color=color, linestyle=style)
-    axes.fill_between(x, 0.0, values, color=color, alpha=0.12, linewidth=0)
+    axes.plot(X, values, color=color, linestyle=style)
+    axes.fill_between(X, 0.0, values, color=color, alpha=0.12, linewidth=0)
     _from_zero(axes)
     axes.set_title("Its Hellinger distance to the mixture")
 
 
 def _total(axes: Axes, values: np.ndarray, words: str) -> None:
-    x = grid().numpy()[:, 0]
-    axes.plot(x, values, color="black")
-    axes.plot(x[values.argmax()], values.max(), "v", color="black", markersize=5)
+    axes.plot(X, values, color="black")
+    axes.plot(X[values.argmax()], values.max(), "v", color="black", markersize=5)
     _from_zero(axes)
     axes.set_title(words)
 

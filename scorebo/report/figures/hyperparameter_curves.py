@@ -60,11 +60,14 @@ def hyperparameters(
             _line(method, mean[name].xs(method), spread[name].xs(method), runs.xs(method), window)
             for method in method_order(table["acquisition"].unique())
         )
-        axes = (_words(name), "Number of observations", "Log10 value")
+        axes = (
+            WORDS.get(name, f"Lengthscale {name.removeprefix('lengthscale_')}"),
+            "Number of observations",
+            "Log10 value",
+        )
         at, band = truth.get(name), around.get(name, 0.0)
         panels.append(Panel(*axes, lines, reference=at, reference_band=band, crop=False))
-    counts = table.groupby("acquisition")["seed"].nunique()
-    if counts.nunique() > 1 or runs.groupby(level=0).nunique().max() > 1:
+    if runs.nunique() > 1:
         notes.append(SMALL_NUMBERS)
     if (runs < MIN_RUNS).any():
         notes.append(FEW_RUNS)
@@ -84,7 +87,3 @@ def _line(method: str, mean: pd.Series, spread: pd.Series, runs: pd.Series, wind
     # The sets of one or two runs would tell of a spread, but not of that over repetitions.
     band = spread.where(runs >= MIN_RUNS)
     return Line(method, mean.index.to_numpy(float), smooth.to_numpy(), band.to_numpy(), runs.to_numpy())
-
-
-def _words(name: str) -> str:
-    return WORDS.get(name, f"Lengthscale {name.removeprefix('lengthscale_')}")

@@ -12,52 +12,55 @@ from scorebo.report.figures.base import FigureData, Line, Panel
 from scorebo.report.statistics.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
 from scorebo.report.statistics.final_values import method_names
 from scorebo.report.statistics.ranking import TIME, ranking
-from scorebo.report.statistics.regrets import LOG, measured_rows, with_values
+from scorebo.report.statistics.regrets import LOG, measured_rows
+from scorebo.report.statistics.summary import LEARNING_METRICS, OPTIMIZATION_METRICS
 from scorebo.report.statistics.table import choose_model, model_rows, optimal_value, require_values
 from scorebo.report.style import display, label, method_order, task_order, title
+from scorebo.store.schema import METRICS
 
 RELEASED = "As in the authors' released plots: bands of half a standard error"
 # The MAP reference has a model of its own, and stands beside methods under another.
 OWN_MODELS = {"nei_map": "map"}
-RANKING = "Ranking"  # the title of its panel
 TASK_UNITS = "_task_units"  # ending of the name of a density that is also on the scale of standardized outputs
+YLABELS = {
+    **LEARNING_METRICS,
+    **OPTIMIZATION_METRICS,
+    f"negative_mll{TASK_UNITS}": "Negative MLL, task units",
+    "best_noiseless": "Best noiseless value",
+    "decomposition_error": "Split pairs",
+}
+RANKING = "Ranking"  # the title of its panel
 
 
-def active_learning(
-    table: pd.DataFrame, *, metric: str, ylabel: str, log: bool, released_style: bool = False
-) -> FigureData:
+def active_learning(table: pd.DataFrame, *, metric: str, released_style: bool = False) -> FigureData:
     """One panel per task with mean ± one standard error, and the ranking where at least two methods share seeds."""
-    in_units = metric + TASK_UNITS
-    metrics = [metric, in_units] if in_units in table else [metric]
-    rows, left_out = choose_model(model_rows(table, metrics), preferred="al_lognormal")
+    metrics = [name for name in (metric, metric + TASK_UNITS) if name == metric or name in table]
+    rows, notes = choose_model(model_rows(table, metrics), preferred="al_lognormal")
     require_values(rows, metric)
-    notes = _model_notes(left_out) + _other_order(rows, *metrics)
-    return _comparison(rows, metric, ylabel, log, notes, released_style=released_style)
+    data = _comparison(rows, metric, released_style=released_style)
+    return replace(data, notes=(*notes, *_other_order(rows, *metrics), *data.notes))
 
 
-def optimization(table: pd.DataFrame, *, metric: str, ylabel: str, released_style: bool = False) -> FigureData:
+def optimization(table: pd.DataFrame, *, metric: str, released_style: bool = False) -> FigureData:
     """The same for a regret: its log10 per run, averaged over the runs and not made monotone."""
     rows = measured_rows(table, [LOG + metric])
     require_values(rows, metric)
-    rows, without = with_values(rows, metric)
-    rows, left_out = choose_model(rows, preferred="bo_lognormal", own=OWN_MODELS)
-    notes = [f"{title(task)}: left out, its optimum is not known." for task in without]
-    return _comparison(rows, LOG + metric, ylabel, False, notes + _model_notes(left_out), released_style=released_style)
+    known = np.isfinite(rows[metric]).groupby(rows["benchmark"]).transform("any")
+    without = [f"{title(task)}: left out, its optimum is not known." for task in sorted(set(rows["benchmark"][~known]))]
+    rows, notes = choose_model(rows[known], preferred="bo_lognormal", own=OWN_MODELS)
+    data = _comparison(rows, LOG + metric, released_style=released_style)
+    return replace(data, notes=(*without, *notes, *data.notes))
 
 
-def priors(
-    table: pd.DataFrame, *, metric: str, ylabel: str, spread: bool = False, released_style: bool = False
-) -> FigureData:
+def priors(table: pd.DataFrame, *, metric: str, spread: bool = False, released_style: bool = False) -> FigureData:
     """One task, each method under each of its models; the band one standard error, or one standard deviation."""
+    if spread and released_style:
+        raise InputError("The bands of this figure are standard deviations: it has no released style.")
     rows = measured_rows(table, [LOG + metric])
     require_values(rows, metric)
     rows["acquisition"] = rows["acquisition"] + "@" + rows["model"]
-    if spread and released_style:
-        raise InputError("The bands of this figure are standard deviations: it has no released style.")
-    data = _comparison(
-        rows, LOG + metric, ylabel, False, [], ranked=False, spread=spread, released_style=released_style
-    )
-    return FigureData(data.panels, (*data.notes, *(["Bands: one standard deviation."] if spread else [])))
+    data = _comparison(rows, LOG + metric, ranked=False, spread=spread, released_style=released_style)
+    return replace(data, notes=(*data.notes, "Bands: one standard deviation.")) if spread else data
 
 
 def best_values(table: pd.DataFrame, *, released_style: bool = False) -> FigureData:
@@ -69,18 +72,18 @@ def best_values(table: pd.DataFrame, *, released_style: bool = False) -> FigureD
     rows = model_rows(table, metrics)
     require_values(rows, "best_observed")
     rows["acquisition"] = method_names(rows)
-    shown = _best_values(table, rows, "best_observed", "", released_style)
-    panels, notes = shown.panels, shown.notes
+    data = _best_values(table, rows, "best_observed", "", released_style)
     noisy = rows[rows["best_observed"] != rows[metrics[-1]]].dropna(subset=metrics)["benchmark"].unique()
     if len(noisy):
-        panels += _best_values(
+        noiseless = _best_values(
             table, rows[rows["benchmark"].isin(noisy)], "best_noiseless", ", noiseless", released_style
-        ).panels
-    return FigureData(panels, notes, "Optimum")
+        )
+        data = replace(data, panels=(*data.panels, *noiseless.panels))
+    return data
 
 
 def _best_values(table: pd.DataFrame, rows: pd.DataFrame, metric: str, suffix: str, released_style: bool) -> FigureData:
-    data = _comparison(rows, metric, "Best observation", False, [], ranked=False, released_style=released_style)
+    data = _comparison(rows, metric, ranked=False, released_style=released_style)
     tasks = task_order(rows["benchmark"].unique())
     units = {task: display("benchmark", task).get("unit", "value" if suffix else "observation") for task in tasks}
     panels = tuple(
@@ -92,7 +95,7 @@ def _best_values(table: pd.DataFrame, rows: pd.DataFrame, metric: str, suffix: s
         )
         for panel, task in zip(data.panels, tasks, strict=True)
     )
-    return FigureData(panels, data.notes)
+    return FigureData(panels, data.notes, "Optimum")
 
 
 def additive(table: pd.DataFrame, *, released_style: bool = False) -> FigureData:
@@ -100,41 +103,31 @@ def additive(table: pd.DataFrame, *, released_style: bool = False) -> FigureData
     data = best_values(table, released_style=released_style)
     split = table[table["benchmark"] == "addgp6"]
     if "decomposition_error" not in split or not split["decomposition_error"].notna().any():
-        return FigureData(data.panels, (*data.notes, "Split pairs: not recorded."), data.reference)
+        return replace(data, notes=(*data.notes, "Split pairs: not recorded."))
     rows = model_rows(split, ["decomposition_error"])
-    pairs = _comparison(
-        rows, "decomposition_error", "Split pairs", False, [], ranked=False, released_style=released_style
-    )
-    return FigureData((*data.panels, replace(pairs.panels[0], title="Split pairs (6D)")), data.notes, data.reference)
+    pairs = _comparison(rows, "decomposition_error", ranked=False, released_style=released_style)
+    return replace(data, panels=(*data.panels, replace(pairs.panels[0], title="Split pairs (6D)")))
 
 
 def _comparison(
-    rows: pd.DataFrame,
-    metric: str,
-    ylabel: str,
-    log: bool,
-    notes: list[str],
-    *,
-    ranked: bool = True,
-    spread: bool = False,
-    released_style: bool = False,
+    rows: pd.DataFrame, metric: str, *, ranked: bool = True, spread: bool = False, released_style: bool = False
 ) -> FigureData:
+    log = metric in METRICS and METRICS[metric].log  # otherwise the values are logarithms, or best seen as they are
     points = curves(rows, metric)
     if spread:
         points["standard_error"] *= np.sqrt(points["runs"])
-    if released_style:
-        points["standard_error"] /= 2.0
-        notes = [*notes, f"{RELEASED}, sort indices in place of ranks." if ranked else f"{RELEASED}."]
+    share = 0.5 if released_style else 1.0
+    points["standard_error"] *= share
     panels = [
-        Panel(title(task), "Number of observations", ylabel, _lines(points[points["benchmark"] == task]), log=log)
+        Panel(title(task), "Number of observations", YLABELS[metric], _lines(points[points["benchmark"] == task]), log)
         for task in task_order(points["benchmark"].unique())
     ]
-    notes = notes + gaps(rows, metric)
-    if any(len(np.unique(np.concatenate([_counts(line) for line in panel.lines]))) > 1 for panel in panels):
+    notes = [f"{RELEASED}, sort indices in place of ranks." if ranked else f"{RELEASED}."] if released_style else []
+    notes += gaps(rows, metric)
+    if (points.groupby("benchmark")["runs"].nunique() > 1).any():
         notes.append(SMALL_NUMBERS)
     places = ranking(rows, metric, sort_indices=released_style) if ranked else None
     if places is not None:
-        share = 0.5 if released_style else 1.0
         lines = tuple(
             Line(method, TIME, ranks, share * places.errors[method]) for method, ranks in places.ranks.items()
         )
@@ -142,10 +135,6 @@ def _comparison(
         panels.append(Panel(RANKING, "Run completed (%)", ylabel, lines))
         notes += _ranking_notes(places.seeds, rows)
     return FigureData(tuple(panels), tuple(notes))
-
-
-def _counts(line: Line) -> np.ndarray:
-    return np.empty(0) if line.runs is None else line.runs
 
 
 def _other_order(rows: pd.DataFrame, metric: str, in_units: str | None = None) -> list[str]:
@@ -161,10 +150,6 @@ def _other_order(rows: pd.DataFrame, metric: str, in_units: str | None = None) -
         for task in task_order(other.index)
     ]
     return [f"Lowest mean at the end if the density is in the task's units: {', '.join(changes)}."] if changes else []
-
-
-def _model_notes(left_out: list[tuple[str, list[str]]]) -> list[str]:
-    return [f"{title(task)}: runs under {', '.join(models)} left out." for task, models in left_out]
 
 
 def _lines(points: pd.DataFrame) -> tuple[Line, ...]:

@@ -14,12 +14,21 @@ from scorebo.report.figures.hyperparameter_curves import hyperparameters
 from scorebo.report.figures.metric_curves import active_learning, additive, best_values, optimization, priors
 
 
+def _learning(name: str, description: str, metric: str, experiment: str | None = None) -> Figure:
+    return Figure(name, description, partial(active_learning, metric=metric), experiment, metric=metric)
+
+
 def _regret(name: str, description: str) -> Figure:
-    return Figure(name, description, partial(optimization, metric="inference_regret", ylabel="Log10 inference regret"))
+    return Figure(name, description, partial(optimization, metric="inference_regret"))
 
 
 def _sets(name: str, description: str, **options: Any) -> Figure:
     return Figure(name, description, partial(hyperparameters, **options), source="hyperparameters")
+
+
+def _matching(distance: str) -> Figure:
+    words = f"{distance.capitalize()} distance of each set, moment matching against exact: a good and a poor case"
+    return Figure(f"{distance}-mm", words, partial(explanatory.moment_matching, distance=distance), source="fits")
 
 
 def _learned(task: str, model: str = "al_lognormal") -> Mapping[str, Any]:
@@ -33,33 +42,22 @@ _FIGURES = (
     Figure(
         "priors",
         "Log simple regret of NEI on the 8D GP sample with true hyperparameters and under two priors",
-        partial(priors, metric="simple_regret", ylabel="Log10 simple regret"),
+        partial(priors, metric="simple_regret"),
     ),
     Figure("sal-example", "A posterior, three GPs and each one's share of SAL-HR", explanatory.sal, source="fits"),
     Figure("scorebo-example", "The same fit conditioned on optima", explanatory.scorebo, source="fits"),
-    Figure(
-        "al-mll",
-        "Negative MLL on the active-learning tasks, and the methods' ranking",
-        partial(active_learning, metric="negative_mll", ylabel="Negative MLL", log=False),
-        metric="negative_mll",
-    ),
-    Figure(
+    _learning("al-mll", "Negative MLL on the active-learning tasks, and the methods' ranking", "negative_mll"),
+    _learning(
         "al-mll-task-units",
         "Negative MLL in the tasks' own units instead of standardized outputs, and the methods' ranking",
-        partial(active_learning, metric="negative_mll_task_units", ylabel="Negative MLL, task units", log=False),
+        "negative_mll_task_units",
         experiment="al_mll",
-        metric="negative_mll_task_units",
     ),
-    Figure(
-        "al-rmse",
-        "RMSE on the active-learning tasks, and the methods' ranking",
-        partial(active_learning, metric="rmse", ylabel="RMSE", log=True),
-        metric="rmse",
-    ),
+    _learning("al-rmse", "RMSE on the active-learning tasks, and the methods' ranking", "rmse"),
     Figure(
         "gp8-regret",
         "Log inference regret of NEI and SCoreBO on the 8D GP sample under two priors",
-        partial(priors, metric="inference_regret", ylabel="Log10 inference regret", spread=True),
+        partial(priors, metric="inference_regret", spread=True),
     ),
     _regret("bo-regret", "Log inference regret on the synthetic tasks, and the methods' ranking"),
     Figure("saas-final", "Best observation under SAAS priors on four tasks", best_values),
@@ -79,24 +77,10 @@ _FIGURES = (
     _sets("gp8-hyperparameters-lognormal", "Hyperparameters on the 8D GP sample, lognormal prior", **_TRUE),
     _sets("gp8-hyperparameters-botorch", "Hyperparameters on the 8D GP sample, BoTorch prior", **_TRUE),
     _sets("rosenbrock4-hyperparameters", "Hyperparameters on Rosenbrock-4, whatever is queried"),
-    Figure(
-        "sal-mc",
-        "SAL-WS by moment matching and by Monte Carlo",
-        partial(active_learning, metric="negative_mll", ylabel="Negative MLL", log=False),
-    ),
+    _learning("sal-mc", "SAL-WS by moment matching and by Monte Carlo", "negative_mll"),
     _regret("scorebo-mc", "SCoreBO by moment matching and by Monte Carlo"),
-    Figure(
-        "hellinger-mm",
-        "Hellinger distance of each set, moment matching against exact: a good and a poor case",
-        partial(explanatory.moment_matching, distance="hellinger"),
-        source="fits",
-    ),
-    Figure(
-        "wasserstein-mm",
-        "Wasserstein distance of each set, moment matching against exact: a good and a poor case",
-        partial(explanatory.moment_matching, distance="wasserstein"),
-        source="fits",
-    ),
+    _matching("hellinger"),
+    _matching("wasserstein"),
 )
 # The experiment of a figure has its name unless it says another.
 PAPER = tuple(replace(figure, experiment=figure.experiment or figure.id.replace("-", "_")) for figure in _FIGURES)

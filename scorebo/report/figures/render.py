@@ -76,7 +76,7 @@ def compose(data: FigureData, narrow: bool = False) -> Figure:
         axes.set_axis_off()
     figure.align_ylabels(grid[:count])
     notes = [*data.notes, *([f"Not shown: values above {', '.join(cropped)}."] if cropped else [])]
-    handles = [_handle(styles[method], label(method)) for method in methods]
+    handles = [Line2D([], [], **styles[method]._asdict(), label=label(method)) for method in methods]
     handles += [Line2D([], [], color=REFERENCE_COLOR, linestyle=_dashes(sources, name), label=name) for name in sources]
     if any(panel.reference is not None for panel in data.panels):
         handles.append(Line2D([], [], color=REFERENCE_COLOR, linestyle="--", linewidth=0.8, label=data.reference))
@@ -106,7 +106,7 @@ def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> floa
         # About four markers a line, shifted from line to line so that they do not cover one another.
         step = len(line.x) // 4
         every = (step * (2 * number + 1) // (2 * len(panel.lines)), step) if len(line.x) > 12 else None
-        axes.plot(line.x, line.mean, color=style.color, linestyle=style.linestyle, marker=style.marker, markevery=every)
+        axes.plot(line.x, line.mean, **style._asdict(), markevery=every)
         low, high = line.mean - line.band, line.mean + line.band
         axes.fill_between(line.x, low, high, color=style.color, alpha=opacity, linewidth=0)
     if panel.reference is not None:
@@ -130,23 +130,15 @@ def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> floa
 
 def _write_runs(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> None:
     """Write how many runs are averaged where a line's number changes, if the panel's numbers are not all the same."""
-    counts = [line.runs for line in panel.lines if line.runs is not None]
-    if not counts or len(np.unique(np.concatenate(counts))) == 1:
+    counted = [(line, line.runs) for line in panel.lines if line.runs is not None]
+    if len({count for _, runs in counted for count in runs.tolist()}) == 1:
         return
-    for line in panel.lines:
-        if line.runs is None:
-            continue
-        changes = np.flatnonzero(np.diff(line.runs, prepend=-1))[:6]
-        for at in changes:
-            axes.annotate(
-                f"{line.runs[at]}",
-                (line.x[at], line.mean[at]),
-                (0, 2),
-                textcoords="offset points",
-                fontsize=RUNS_SIZE,
-                color=styles[line.method].color,
-                annotation_clip=True,
-            )
+    for line, runs in counted:
+        color = styles[line.method].color
+        for at in np.flatnonzero(np.diff(runs, prepend=-1))[:6]:
+            place, offset = (line.x[at], line.mean[at]), (0, 2)
+            note = axes.annotate(f"{runs[at]}", place, offset, textcoords="offset points", annotation_clip=True)
+            note.set(fontsize=RUNS_SIZE, color=color)
 
 
 def linear_limits(panel: Panel) -> tuple[float, float, bool]:
@@ -157,11 +149,9 @@ def linear_limits(panel: Panel) -> tuple[float, float, bool]:
     Returns:
         Bottom, top, and whether values lie above the top.
     """
-    lines = (*panel.lines, *panel.published)
-    edges = [line.mean + sign * np.nan_to_num(line.band) for line in lines for sign in (-1, 1)]
     at = np.nan if panel.reference is None else panel.reference
-    values = np.concatenate([*edges, [at - panel.reference_band, at + panel.reference_band]])
-    low, high = _extent(values)
+    values = np.append(_edges(panel), [at - panel.reference_band, at + panel.reference_band])
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
     means = np.concatenate([line.mean for line in panel.lines])
     least, most = np.nanmin(means), np.nanquantile(means, 0.9)
     cropped = panel.crop and high - least > CROP * (most - least) > 0
@@ -174,26 +164,20 @@ def linear_limits(panel: Panel) -> tuple[float, float, bool]:
 def _log_scale(axes: Axes, panel: Panel) -> None:
     """A logarithmic axis labeled in plain numbers; the part of a band that is not positive is cut off."""
     axes.set_yscale("log", nonpositive="clip")
-    lines = (*panel.lines, *panel.published)
-    means = np.concatenate([line.mean for line in lines])
-    edges = np.concatenate([line.mean + sign * np.nan_to_num(line.band) for line in lines for sign in (-1, 1)])
+    means = np.concatenate([line.mean for line in (*panel.lines, *panel.published)])
     # A band that nearly reaches zero must not stretch the axis.
-    low, high = max(_extent(edges)[0], means.min() / 2), _extent(edges)[1]
+    low, high = max(np.nanmin(_edges(panel)), means.min() / 2), np.nanmax(_edges(panel))
     axes.set_ylim(low / 1.08, high * 1.08)
     decades = math.log10(high / low)
-    axes.yaxis.set_major_locator(
-        LogLocator(subs=(1.0, 2.0, 3.0, 5.0) if decades < 1 else (1.0, 2.0, 5.0) if decades < 2 else (1.0,))
-    )
+    ticks = (1.0, 2.0, 3.0, 5.0) if decades < 1 else (1.0, 2.0, 5.0) if decades < 2 else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(subs=ticks))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _extent(values: np.ndarray) -> tuple[float, float]:
-    return float(np.nanmin(values)), float(np.nanmax(values))
-
-
-def _handle(style: MethodStyle, name: str) -> Line2D:
-    return Line2D([], [], color=style.color, linestyle=style.linestyle, marker=style.marker, label=name)
+def _edges(panel: Panel) -> np.ndarray:
+    lines = (*panel.lines, *panel.published)
+    return np.concatenate([line.mean + sign * np.nan_to_num(line.band) for line in lines for sign in (-1, 1)])
 
 
 def _write_below(figure: Figure, handles: list[Line2D], notes: list[str]) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from scorebo.errors import InputError
 from scorebo.report.evidence import Evidence
 from scorebo.report.figures.base import Figure
@@ -63,12 +61,8 @@ def page_figure(name: str, evidence: Evidence, words: str | None = None) -> Page
     """Compute a figure; one whose runs are missing says so. `words` say what it shows, by default as in the paper."""
     figure = FIGURES[name]
     words = words or figure.description
-    table: pd.DataFrame | None = None
-    chosen: Selection | None = None
-    notes: list[str] = []
     try:
-        if figure.source != "fits":
-            table, chosen, notes = figure_input(figure, evidence)
+        table, chosen, notes = figure_input(figure, evidence)
         found = figure.compute(table, notes)
     except InputError as error:
         # Of runs that were chosen all of it, which says how to choose others.

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.typing import ColorType
 
 from scorebo.report.figures.base import FigureData, Line, Panel
 from scorebo.report.figures.metric_curves import RANKING
 from scorebo.report.figures.render import linear_limits
-from scorebo.report.html.colors import on_dark
 from scorebo.report.statistics.curves import SMALL_NUMBERS
 from scorebo.report.style import label, method_order, method_styles
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 DIGITS = 5
 GRAY = "#777777"
+DARK_PAGE = "#15181d"
+# Black has no hue to keep; lightened wine red would be the mauve of another method.
+ON_DARK = {"#000000": "#ededed", "#882255": "#ff5c95"}
+CONTRAST = 4.5  # as asked of text: W3C, Web content accessibility guidelines 2.2, 1.4.3
 LOG = "Log10 "
 # In place of numbers beside the lines.
 RUNS_OF_A_POINT = "How many runs a point is the mean of differs: the pointer and the values at the slider tell."
@@ -70,6 +72,27 @@ def _number(value: float) -> float | int | None:
 def _series(words: str, color: str, linestyle: str, marker: str) -> dict[str, Any]:
     looks = {"label": words, "light": color.lower(), "dark": on_dark(color)}
     return looks | {"dash": DASHES.get(linestyle, ""), "symbol": SYMBOLS.get(marker, "circle")}
+
+
+def on_dark(color: str) -> str:
+    """The color (`#rrggbb`) mixed with as little white as gives it enough contrast with the dark page."""
+    if color.lower() in ON_DARK:
+        return ON_DARK[color.lower()]
+    own: Any = np.array(to_rgb(color))  # a color too, which matplotlib's types do not say
+    tints = (own + (1 - own) * share / 100 for share in range(0, 101, 5))
+    return to_hex(next(tint for tint in tints if contrast(tint, DARK_PAGE) >= CONTRAST))
+
+
+def contrast(first: ColorType, second: ColorType) -> float:
+    """The ratio of two colors' luminances, from 1 to 21."""
+    dark, light = sorted((_luminance(first), _luminance(second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(color: ColorType) -> float:
+    parts = np.array(to_rgb(color))
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
@@ -131,9 +154,8 @@ def _only_lines(axes: Axes) -> bool:
 def _axes(axes: Axes, series: dict[str, dict[str, Any]]) -> dict[str, Any]:
     bands: dict[str, list[np.ndarray]] = {}
     for each in axes.collections:
-        if isinstance(each, PolyCollection):
-            color = to_hex(np.asarray(each.get_facecolor())[0])
-            bands.setdefault(color, []).append(np.asarray(each.get_paths()[0].vertices))
+        color = to_hex(np.asarray(each.get_facecolor())[0])
+        bands.setdefault(color, []).append(np.asarray(each.get_paths()[0].vertices))
     lines = []
     for line in axes.lines:
         x, y = (np.asarray(part, dtype=float).reshape(-1) for part in (line.get_xdata(), line.get_ydata()))

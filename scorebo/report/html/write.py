@@ -10,10 +10,9 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -24,10 +23,10 @@ from scorebo.report.claims import CLAIMS, Claim, scorecard
 from scorebo.report.claims.base import NOT_RUN, Finding
 from scorebo.report.claims.text import evidence_words
 from scorebo.report.evidence import Evidence
+from scorebo.report.failures import ledger_lines
 from scorebo.report.figures import FIGURES
 from scorebo.report.html import sections
 from scorebo.report.html.page_figures import PageFigure, figures_of, page_figure
-from scorebo.report.html.stopped import stopped_runs
 from scorebo.report.html.templates import page, part
 from scorebo.report.statistics.health import THRESHOLDS, health
 from scorebo.report.style import label, title
@@ -36,21 +35,13 @@ from scorebo.store.collect import sources_text
 from scorebo.store.environment import last_session
 
 
-@dataclass(frozen=True)
-class Content:
-    """What a page is about.
-
-    Args:
-        rows: the records of its runs.
-        wanted: the ids of its runs, those that are not there too.
-        words: which runs these are.
-        selection: how to choose them again.
-    """
+class Content(NamedTuple):
+    """What a page is about: the records of its runs, and which runs these are."""
 
     rows: pd.DataFrame
-    wanted: frozenset[str]
+    wanted: frozenset[str]  # their ids, those that are not there too
     words: str
-    selection: dict[str, Any]
+    selection: dict[str, Any]  # how to choose them again
 
 
 def write_report(
@@ -130,11 +121,7 @@ def _content(evidence: Evidence) -> Content:
 
 
 def _page(
-    evidence: Evidence,
-    figures: list[PageFigure],
-    findings: list[Finding],
-    content: Content,
-    invocation: Sequence[str],
+    evidence: Evidence, figures: list[PageFigure], findings: list[Finding], content: Content, invocation: Sequence[str]
 ) -> str:
     rows = content.rows
     last = rows.drop_duplicates("run_id", keep="last")
@@ -167,13 +154,11 @@ def _subtitle(evidence: Evidence) -> str:
 
 
 def _failures(evidence: Evidence, wanted: frozenset[str], there: Mapping[str, Path], unfinished: Any) -> str:
-    from scorebo.report.failures import ledger_lines
-
     short = {run[: provenance.DIGITS] for run in wanted}
     shown = {str(folder) for run, folder in there.items() if run in short}  # of a run in two folders one
-    roots = evidence.query.folders
+    query, roots = evidence.query, evidence.query.folders
     lines = [line for root in roots for line in ledger_lines(root) if line["run"] in shown]
-    stopped = {run.run_id: run for root in roots for run in stopped_runs(root, short, evidence.chosen, evidence.query)}
+    stopped = {run.run_id: run for root in roots for run in sections.stopped_runs(root, short, evidence.chosen, query)}
     return sections.failures_section(lines, unfinished, list(stopped.values()))
 
 
@@ -198,8 +183,6 @@ def _runs(evidence: Evidence, last: Any) -> list[list[Any]]:
     """Every run of the page: who it is, how far it came, whether its sampler was healthy, and its id."""
     short = last["run_id"].str[: provenance.DIGITS]
     healthy = ~last["run_id"].isin(evidence.unhealthy)
-    columns = [
-        *(last["benchmark"].map(title), last["model"], last["acquisition"].map(label), last["seed"].astype(int)),
-        *(last["iteration"].astype(int), last["finished"].astype(int), healthy.astype(int), short),
-    ]
-    return [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    names = [last["benchmark"].map(title), last["model"], last["acquisition"].map(label)]
+    counts = [column.astype(int) for column in (last["seed"], last["iteration"], last["finished"], healthy)]
+    return list(map(list, zip(*names, *counts, short, strict=True)))

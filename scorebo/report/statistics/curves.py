@@ -24,8 +24,7 @@ def curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """
     finite = rows[np.isfinite(rows[metric])]
     groups = finite.groupby(["benchmark", "acquisition", "num_observations"])[metric]
-    result = groups.agg(mean="mean", standard_error="sem", runs="size")
-    return result.reset_index()
+    return groups.agg(mean="mean", standard_error="sem", runs="size").reset_index()
 
 
 def gaps(rows: pd.DataFrame, metric: str) -> list[str]:
@@ -46,16 +45,14 @@ def gaps(rows: pd.DataFrame, metric: str) -> list[str]:
                 short.append(f"{label(method)} {(ends < last).sum()}")
             if not np.isfinite(runs[metric]).all():
                 lost.append(f"{label(method)} {(~np.isfinite(runs[metric])).sum()}")
-        told = [(f"of {_count(seeds, 'run')}", fewer), (f"runs that end before {last} observations:", short)]
-        parts = [
-            f"{words} {', '.join(each)}" for words, each in (*told, ("values not finite, left out:", lost)) if each
-        ]
+        told = {
+            f"of {seeds} run{'' if seeds == 1 else 's'}": fewer,
+            f"runs that end before {last} observations:": short,
+            "values not finite, left out:": lost,
+        }
+        parts = [f"{words} {', '.join(each)}" for words, each in told.items() if each]
         if parts:
             notes.append(f"{title(benchmark)}: {'; '.join(parts)}.")
     if (curves(rows, metric)["runs"] < MIN_RUNS).any():
         notes.append(FEW_RUNS)
     return notes
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,14 +90,9 @@ def _resample(ranks: pd.DataFrame, first: int, last: int) -> np.ndarray:
 
 def _standard_errors(resampled: list[np.ndarray], window: int, enough: bool) -> np.ndarray:
     """Standard deviation over resamples of the smoothed mean over tasks, `time x methods`."""
-    stacked = np.stack(resampled)
-    there = np.isfinite(stacked)
-    count = there.sum(axis=0)
-    mean = np.where(there, stacked, 0.0).sum(axis=0) / np.where(count > 0, count, np.nan)
     half = window // 2
-    padded = np.pad(mean, ((0, 0), (half, half), (0, 0)), constant_values=np.nan)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, window, axis=1)
-    inside = np.isfinite(windows)
-    number = inside.sum(axis=-1)
-    smooth = np.where(inside, windows, 0.0).sum(axis=-1) / np.where(number > 0, number, np.nan)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # the mean of nothing is NaN
+        mean = np.nanmean(np.stack(resampled), axis=0)
+        padded = np.pad(mean, ((0, 0), (half, half), (0, 0)), constant_values=np.nan)
+        smooth = np.nanmean(np.lib.stride_tricks.sliding_window_view(padded, window, axis=1), axis=-1)
     return np.where(np.isfinite(mean).all(axis=0) & enough, smooth.std(axis=0, ddof=1), np.nan)

@@ -25,10 +25,3 @@ def measured_rows(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
         if metric.startswith(LOG):
             rows[metric] = np.log10(rows[metric.removeprefix(LOG)].clip(lower=LEAST))
     return rows
-
-
-def with_values(rows: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, list[str]]:
-    """The rows of tasks that have the metric at all, and the tasks that do not (their optimum is not known)."""
-    has = np.isfinite(rows[metric]).groupby(rows["benchmark"]).any()
-    without = sorted(has.index[~has])
-    return rows[~rows["benchmark"].isin(without)].reset_index(drop=True), without

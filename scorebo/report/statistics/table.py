@@ -1,8 +1,7 @@
 """The tidy table as the reports read it: one row per run and model, checked once, here.
 
 A table has the columns `benchmark`, `model`, `acquisition`, `seed`, `num_observations` and the metrics. Rows without
-`num_observations` are the initial points, before any model was fitted; where `has_metrics` is false none were
-computed.
+`num_observations` are the initial points, before any model was fitted; where `has_metrics` is false none were computed.
 Where `run_id` and `run` (the folder) are there, they tell runs of one name apart; further columns are ignored.
 """
 
@@ -14,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from scorebo.errors import InputError
-from scorebo.report.style import method_order, task_order
+from scorebo.report.style import method_order, task_order, title
 from scorebo.store import schema
 
 NAMES = list(schema.NAMES)
@@ -83,7 +82,7 @@ def paper_order(column: pd.Series) -> pd.Series:
 
 def choose_model(
     rows: pd.DataFrame, preferred: str, own: Mapping[str, str] | None = None
-) -> tuple[pd.DataFrame, list[tuple[str, list[str]]]]:
+) -> tuple[pd.DataFrame, list[str]]:
     """One model per benchmark: the only one, or `preferred` where there are several.
 
     Args:
@@ -92,9 +91,9 @@ def choose_model(
         own: acquisition -> the model that belongs to it; its runs under that model are kept beside the others.
 
     Returns:
-        The rows that are kept, and for each benchmark from which some were left out their models.
+        The rows that are kept, and a note for each benchmark from which some were left out.
     """
-    kept, left_out = [], []
+    kept, notes = [], []
     for benchmark, part in rows.groupby("benchmark"):
         part, apart = _split_own(part, own or {})
         models = sorted(part["model"].unique())
@@ -104,10 +103,11 @@ def choose_model(
                     f"{benchmark} has runs under the models {', '.join(models)}; the figure shows one model. "
                     "Choose one with --model."
                 )
-            left_out.append((str(benchmark), [model for model in models if model != preferred]))
+            others = ", ".join(model for model in models if model != preferred)
+            notes.append(f"{title(str(benchmark))}: runs under {others} left out.")
             part = part[part["model"] == preferred]
         kept += [part, apart]
-    return pd.concat(kept).sort_values(KEYS, ignore_index=True), left_out
+    return pd.concat(kept).sort_values(KEYS, ignore_index=True), notes
 
 
 def _split_own(part: pd.DataFrame, own: Mapping[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:

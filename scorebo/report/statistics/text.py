@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
+
+import orjson
 
 from scorebo.report.statistics.comparison import Comparison, Difference, Pair
 from scorebo.report.statistics.final_values import method_label
@@ -15,17 +16,7 @@ from scorebo.report.statistics.summary import aligned, decimals
 from scorebo.report.style import title
 from scorebo.store.schema import METRICS
 
-HEADING = [
-    "Method",
-    "against",
-    "Seeds",
-    "Final, mean",
-    "Final, IQM",
-    "Better in",
-    "p (Holm)",
-    "Area, mean",
-    "More seeds",
-]
+HEADING = ["Final, mean", "Final, IQM", "Better in", "p (Holm)", "Area, mean", "More seeds"]
 LEGEND = (
     "Differences in {words}, method minus the other: below 0 the method is better. Paired by seed; 95 % intervals in "
     "brackets. Better in: share of the pairs. p: signed-rank test of the final values, corrected (Holm) for the rows "
@@ -42,8 +33,8 @@ def format_comparison(comparison: Comparison) -> str:
         heading = f"{title(task)}, at {comparison.horizons[task]} observations" if task else "Over all tasks"
         # Over all tasks a seed counts once for each task.
         what = "seeds" if task else "pairs of task and seed"
-        columns = [name if task or name != "Seeds" else "Pairs" for name in HEADING]
-        table = aligned([columns, *(_cells(pair) for pair in pairs)], text_columns=2)
+        columns = ["Method", "against", "Seeds" if task else "Pairs", *HEADING]
+        table = aligned([columns, *map(_cells, pairs)], text_columns=2)
         blocks.append("\n".join([heading, table, *_rank_lines(comparison.ranks[task or ""], what)]))
     blocks.append(LEGEND.format(words=METRICS[comparison.metric].words))
     return "\n\n".join([*blocks, *comparison.notes])
@@ -51,15 +42,7 @@ def format_comparison(comparison: Comparison) -> str:
 
 def as_plain(value: Any) -> Any:
     """Dataclasses as JSON can hold them: what is not a finite number is null."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: as_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {str(key): as_plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value
+    return orjson.loads(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY))
 
 
 def bracketed(estimate: Estimate, signed: bool = True) -> str:

@@ -17,11 +17,9 @@ from scorebo.launch.sweep import FAILED, Sweep
 from scorebo.report import FIGURES, provenance
 from scorebo.report.claims.base import UNDECIDED, Finding, Part
 from scorebo.report.evidence import Evidence
-from scorebo.report.html.colors import CONTRAST, DARK_PAGE, contrast, on_dark
 from scorebo.report.html.page_figures import PageFigure, page_figure
-from scorebo.report.html.panels import SYMBOLS, figure_panels, numbers
-from scorebo.report.html.sections import SIGNS
-from scorebo.report.html.stopped import ranges
+from scorebo.report.html.panels import CONTRAST, DARK_PAGE, SYMBOLS, contrast, figure_panels, numbers, on_dark
+from scorebo.report.html.sections import SIGNS, ranges
 from scorebo.report.html.templates import part, templates
 from scorebo.report.html.write import write_report
 from scorebo.report.provenance_check import compare_with_now
@@ -162,10 +160,8 @@ def test_methods_of_a_figure_have_symbols_of_their_own():
 
 
 def test_colors_stand_out_from_a_dark_page():
-    page = [int(DARK_PAGE[k : k + 2], 16) for k in (1, 3, 5)]
     for style in method_styles(METHODS).values():
-        color = on_dark(style.color)
-        assert contrast([int(color[k : k + 2], 16) for k in (1, 3, 5)], page) >= CONTRAST
+        assert contrast(on_dark(style.color), DARK_PAGE) >= CONTRAST
     assert on_dark("#56b4e9") == "#56b4e9"
 
 

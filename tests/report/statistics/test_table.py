@@ -118,10 +118,10 @@ def test_prefers_the_figures_model_where_a_task_has_several():
         run("ishigami", "bald", 1, [2], model="al_lognormal_no_outputscale"),
         run("higdon", "bald", 1, [3], model="botorch"),
     )
-    rows, left_out = choose_model(model_rows(table, ["rmse"]), "al_lognormal")
+    rows, notes = choose_model(model_rows(table, ["rmse"]), "al_lognormal")
     kept = rows[["benchmark", "model"]].to_numpy().tolist()
     assert kept == [["higdon", "botorch"], ["ishigami", "al_lognormal"]]
-    assert left_out == [("ishigami", ["al_lognormal_no_outputscale"])]
+    assert notes == ["Ishigami: runs under al_lognormal_no_outputscale left out."]
     with pytest.raises(
         InputError, match="ishigami has runs under the models al_lognormal, al_lognormal_no_outputscale"
     ):
