@@ -66,7 +66,9 @@ def hyperparameters(
             "Log10 value",
         )
         at, band = truth.get(name), around.get(name, 0.0)
-        panels.append(Panel(*axes, lines, reference=at, reference_band=band, crop=False))
+        panels.append(
+            Panel(words, "Number of observations", "Log10 value", lines, reference=at, reference_band=band, crop=False)
+        )
     if runs.nunique() > 1:
         notes.append(SMALL_NUMBERS)
     if (runs < MIN_RUNS).any():
