@@ -15,7 +15,7 @@ from scorebo.report.statistics.curves import curves
 from scorebo.report.statistics.final_values import method_names
 from scorebo.report.statistics.regrets import measured_rows
 from scorebo.report.statistics.summary import aligned
-from scorebo.report.style import label, method_order, title
+from scorebo.report.style import label, title
 
 COLUMNS = ("task", "metric", "method", "n", "value", "source")
 ROWS = 5  # numbers of observations at which a published curve is tabulated
@@ -46,12 +46,10 @@ def draw_over(data: FigureData, metric: str, published: pd.DataFrame) -> FigureD
     """The panels of a figure of this metric, with the published curves over the numbers of observations they show."""
     curves_of = published[published["metric"] == metric]
     panels = [_with_published(panel, curves_of[curves_of["task"].map(title) == panel.title]) for panel in data.panels]
-    drawn = {line.source for panel in panels for line in panel.published}
-    if not drawn:
+    if not any(panel.published for panel in panels):
         tasks = ", ".join(panel.title for panel in data.panels)
         raise InputError(f"There are no published curves of {metric} on the tasks of this figure: {tasks}.")
-    note = f"Dashed, without markers and bands: {', '.join(sorted(drawn))}."
-    return replace(data, panels=tuple(panels), notes=(*data.notes, note))
+    return replace(data, panels=tuple(panels))
 
 
 def _with_published(panel: Panel, published: pd.DataFrame) -> Panel:
@@ -60,7 +58,7 @@ def _with_published(panel: Panel, published: pd.DataFrame) -> Panel:
         return panel
     shown = published[published["n"].between(np.min(ends), np.max(ends))]
     lines = [
-        Line(method, own["n"].to_numpy(), own["value"].to_numpy(), np.full(len(own), np.nan), source=source)
+        Line(str(method), own["n"].to_numpy(), own["value"].to_numpy(), np.full(len(own), np.nan), source=str(source))
         for (source, method), own in shown.groupby(["source", "method"])
     ]
     return replace(panel, published=tuple(lines))
@@ -97,13 +95,10 @@ def _at_equal_n(points: pd.DataFrame, task: str, method: str, source: str, curve
 def format_beside(found: pd.DataFrame, words: str) -> str:
     """The table of `beside` for a terminal."""
     heading = ["Task", "Method", "n", "Here", "Runs", "Published", "Ratio", "Source"]
-    rank = {method: place for place, method in enumerate(method_order(found["method"].unique()))}
-    rows = [
-        [
-            *(title(row.task), label(row.method), f"{row.n:g}", f"{row.mean:.3g} ± {row.standard_error:.2g}"),
-            *(f"{row.runs}", f"{row.published:.3g}", f"{row.mean / row.published:.2f}", row.source),
-        ]
-        for row in sorted(found.itertuples(), key=lambda row: (row.task, rank[row.method], row.source, row.n))
-    ]
+    rows = []
+    for row in found.to_dict("records"):
+        names = [title(row["task"]), label(row["method"]), str(row["n"])]
+        ours = [f"{row['mean']:.3g} ± {row['standard_error']:.2g}", str(row["runs"])]
+        rows.append([*names, *ours, f"{row['published']:.3g}", f"{row['mean'] / row['published']:.2f}", row["source"]])
     legend = f"{words[0].upper()}{words[1:]}: mean ± standard error here, and what is published at the same n."
     return f"{aligned([heading, *rows], text_columns=2)}\n{legend}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -60,15 +61,9 @@ def hyperparameters(
             _line(method, mean[name].xs(method), spread[name].xs(method), runs.xs(method), window)
             for method in method_order(table["acquisition"].unique())
         )
-        axes = (
-            WORDS.get(name, f"Lengthscale {name.removeprefix('lengthscale_')}"),
-            "Number of observations",
-            "Log10 value",
-        )
-        at, band = truth.get(name), around.get(name, 0.0)
-        panels.append(
-            Panel(words, "Number of observations", "Log10 value", lines, reference=at, reference_band=band, crop=False)
-        )
+        words = WORDS.get(name, f"Lengthscale {name.removeprefix('lengthscale_')}")
+        panel = Panel(words, "Number of observations", "Log10 value", lines, crop=False)
+        panels.append(replace(panel, reference=truth.get(name), reference_band=around.get(name, 0.0)))
     if runs.nunique() > 1:
         notes.append(SMALL_NUMBERS)
     if (runs < MIN_RUNS).any():

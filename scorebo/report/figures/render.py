@@ -6,6 +6,7 @@ import io
 import math
 import textwrap
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -93,7 +94,7 @@ def _draw_published(axes: Axes, panel: Panel, styles: dict[str, MethodStyle], so
         axes.plot(line.x, line.mean, color=styles[line.method].color, linestyle=dashes, linewidth=0.9, zorder=1.4)
 
 
-def _dashes(sources: list[str], source: str) -> str:
+def _dashes(sources: list[str], source: str) -> Any:
     return ("--", ":", "-.")[sources.index(source) % 3]
 
 
