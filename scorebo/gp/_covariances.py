@@ -71,14 +71,8 @@ def fill_upper_triangle(kernel, X, precision, outputscale, result):  # type: ign
 def covariances_gradient(kernel, X1, X2, precision, outputscale, weight, by_X2):  # type: ignore[no-untyped-def]
     """Derivatives of Σ weight·covariances, weight `B x M x n1 x n2`, by X1.
 
-    Args:
-        kernel: MATERN52 or RBF; this and the next four as in `covariances`.
-        X1: `B x n1 x D`.
-        X2: `B x n2 x D`, or `1 x n2 x D`.
-        precision: `M x D`.
-        outputscale: `M`.
-        weight: `B x M x n1 x n2`.
-        by_X2: of the shape of X2, to which the derivatives by X2 are added; empty if they are not wanted.
+    The first five arguments as in `covariances`. The derivatives by X2 are added to `by_X2`, of the shape of X2 or
+    empty if they are not wanted.
 
     Returns:
         `B x n1 x D`.
@@ -124,17 +118,8 @@ def covariances_gradient(kernel, X1, X2, precision, outputscale, weight, by_X2):
 def combine(kernel, X, centers, precision, outputscale, weight, gradient):  # type: ignore[no-untyped-def]
     """Σ over sets m and centers j of weight_mj·covariance, a posterior mean for one, without keeping the covariances.
 
-    Args:
-        kernel: MATERN52 or RBF.
-        X: `b x D`.
-        centers: `n x D`.
-        precision: `M x D`.
-        outputscale: `M`.
-        weight: `M x n`.
-        gradient: `b x D`, to which the derivatives by X are added; empty if they are not wanted.
-
-    Returns:
-        `b`.
+    As `Kernel.combine`, but for `precision`, as in `covariances`. The derivatives by X are added to `gradient`, `b x D`
+    or empty if they are not wanted.
     """
     _check_code(kernel)
     size, dim = X.shape

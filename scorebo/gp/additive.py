@@ -96,15 +96,11 @@ class Additive(Kernel):
         parts = self.base(X1, X2, *self._widened(lengthscale, outputscale))
         return parts.unflatten(-3, self.is_group.shape).sum(dim=-3)
 
-    def combine(self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor) -> Tensor:
-        wide = self._widened(lengthscale, outputscale)
-        return self.base.combine(X, centers, *wide, self._each_group(weight, 0))
-
     def combine_with_gradient(
-        self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
+        self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor, *, wanted: bool
     ) -> tuple[Tensor, Tensor]:
         wide = self._widened(lengthscale, outputscale)
-        return self.base.combine_with_gradient(X, centers, *wide, self._each_group(weight, 0))
+        return self.base.combine_with_gradient(X, centers, *wide, self._each_group(weight, 0), wanted=wanted)
 
     def paired(self, X: Tensor, Z: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         squares = scaled_differences(X, Z, lengthscale).square() @ self.members.mT.to(X)  # N x M x b x G

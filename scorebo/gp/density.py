@@ -134,14 +134,12 @@ class LogDensity:
         rescaled[:, mean] = slope * rescaled[:, mean] + shift
         return rescaled
 
-    def bounds(self, noise_lower_bound: float) -> list[tuple[float | None, float | None]]:
+    def bounds(self, noise_lower_bound: float) -> tuple[np.ndarray, np.ndarray]:
         """Bounds on θ for a maximizer: the noise variance at least `noise_lower_bound`, scales within e^±20."""
-        noise = self.dim_inputs + 1
-        limits: list[tuple[float | None, float | None]] = []
-        for i, positive in zip(self._shifts, self._positive, strict=True):
-            low = math.log(noise_lower_bound) if i == noise and noise_lower_bound > 0 else -20.0
-            limits.append((low, 20.0) if positive else (None, None))
-        return limits
+        low, high = np.where(self._positive, -20.0, -np.inf), np.where(self._positive, 20.0, np.inf)
+        if noise_lower_bound > 0:
+            low[self._shifts == self.dim_inputs + 1] = math.log(noise_lower_bound)
+        return low, high
 
     def constrain(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """The hyperparameters of `M x dim` coordinates: lengthscale `M x D`, outputscale, noise and mean `M`."""

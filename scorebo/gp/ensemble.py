@@ -163,7 +163,8 @@ class FullyBayesianGP(Model):
 
     def _whiten(self, X: Tensor) -> tuple[Tensor, Tensor]:
         cross = self.kernel(X, self.train_X, self.lengthscale, self.outputscale)
-        return self._means(cross), self._inverse_factor @ cross.mT
+        mean = self.mean[:, None] + (cross @ self._alpha.unsqueeze(-1)).squeeze(-1)
+        return mean, self._inverse_factor @ cross.mT
 
     def mixture_mean(self, X: Tensor) -> Tensor:
         """Posterior mean, averaged over the sets, `b` at X `b x D`; in O(Mn) a point, the variances cost O(Mn²)."""
@@ -171,14 +172,11 @@ class FullyBayesianGP(Model):
 
     def mixture_mean_with_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The same and its derivatives by X, `b x D`."""
-        value, gradient = self.kernel.combine_with_gradient(X, *self._terms_of_mixture_mean())
+        value, gradient = self.kernel.combine_with_gradient(X, *self._terms_of_mixture_mean(), wanted=True)
         return self.mean.mean() + value, gradient
 
     def _terms_of_mixture_mean(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return self.train_X, self.lengthscale, self.outputscale, self._alpha / self.num_mcmc_samples
-
-    def _means(self, cross: Tensor) -> Tensor:
-        return self.mean[:, None] + (cross @ self._alpha.unsqueeze(-1)).squeeze(-1)
 
     def paired_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
         """Prior covariance under set m of f(x) with f at points of its own, z_nm.

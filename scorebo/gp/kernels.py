@@ -22,7 +22,7 @@ from torch import Tensor
 from scorebo._numba._outside import OutsideFunction
 from scorebo.errors import InputError, check_choice
 from scorebo.gp import _covariances
-from scorebo.gp.pairwise import Arguments, Combination, Covariances, Radial, combine
+from scorebo.gp.pairwise import Arguments, Combination, Covariances, Radial, weighted_sum
 
 Array = NDArray[np.float64]
 
@@ -171,25 +171,18 @@ class Kernel:
         Returns:
             `b`.
         """
-        if self.compiled is None:
-            return _weighted_sum(self(X, centers, lengthscale, outputscale), weight)
         return Combination.apply(self, X, centers, lengthscale, outputscale, weight)
 
     def combine_with_gradient(
-        self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
+        self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor, *, wanted: bool
     ) -> tuple[Tensor, Tensor]:
-        """The same and its derivatives by X, `b x D`, not differentiable, but cheaper than autograd's calls."""
+        """The same and, if wanted, its derivatives by X, `b x D`; not differentiable, but cheaper than autograd."""
         if self.compiled is not None:
-            return combine(self.compiled, X, centers, lengthscale, outputscale, weight, with_gradient=True)
+            arguments = Arguments.of(self.compiled, X.unsqueeze(0), centers, lengthscale, outputscale)
+            return arguments.combine(weight, wanted)
+        value = weighted_sum(self(X.detach(), centers, lengthscale, outputscale), weight)
         by_covariance = weight.unsqueeze(-2).expand(-1, len(X), -1)
-        value = self.combine(X.detach(), centers, lengthscale, outputscale, weight)
-        return value, self.pull(X, centers, lengthscale, outputscale, by_covariance)
-
-    def combine_by_autograd(
-        self, X: Tensor, centers: Tensor, lengthscale: Tensor, outputscale: Tensor, weight: Tensor
-    ) -> Tensor:
-        """The same in plain PyTorch: differentiable as often as one likes, and slower."""
-        return _weighted_sum(self.by_autograd(X, centers, lengthscale, outputscale), weight)
+        return value, self.pull(X, centers, lengthscale, outputscale, by_covariance) if wanted else X[:0]
 
     def paired(self, X: Tensor, Z: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         """Covariance under set m of points X `b x D` with points of its own, Z `N x M x D`: `N x M x b`."""
@@ -215,10 +208,6 @@ class Kernel:
             points = X1.detach().requires_grad_()
             covariance = self(points, X2.detach(), lengthscale, outputscale)
         return torch.autograd.grad(covariance, points, weight)[0]
-
-
-def _weighted_sum(covariance: Tensor, weight: Tensor) -> Tensor:
-    return (covariance @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
 
 
 def scaled_differences(X: Tensor, Z: Tensor, lengthscale: Tensor) -> Tensor:

@@ -55,6 +55,13 @@ class Arguments(NamedTuple):
         first = by_X1.reshape(*self.batch, *self.shape1[-2:]).sum_to_size(self.shape1)
         return first, torch.from_numpy(by_X2).reshape(self.shape2) if by_second else None
 
+    def combine(self, weight: Tensor, wanted: bool) -> tuple[Tensor, Tensor]:
+        """Σ weight·covariance of one batch, `b`, and its derivatives by X1, `b x D` (empty unless wanted)."""
+        kernel, points, centers, *scales = self.arrays
+        gradient = np.zeros_like(points[0] if wanted else points[0, :0])
+        value = _covariances.combine(kernel, points[0], centers[0], *scales, weight.contiguous().numpy(), gradient)
+        return torch.from_numpy(value), torch.from_numpy(gradient)
+
 
 class Radial(torch.autograd.Function):
     """The correlation of a kernel or a derivative of it by r², of order 0 to 2, from its `radial`."""
@@ -96,40 +103,17 @@ class Covariances(torch.autograd.Function):
         return None, *(next(found) if needed else None for needed in wanted), None, None
 
 
-def combine(
-    kernel: int | None, X: Tensor, centers: Tensor, *arguments: Tensor, with_gradient: bool
-) -> tuple[Tensor, Tensor]:
-    """Weighted sums of compiled covariances, `b`, and their derivatives by X, `b x D` (empty if not wanted).
-
-    Args:
-        kernel: its code.
-        X: `b x D`.
-        centers: `n x D`.
-        arguments: lengthscale `M x D`, outputscale `M` and weight `M x n`.
-        with_gradient: whether the derivatives are wanted.
-    """
-    *of_samples, weight = arguments
-    code, points, others, *scales = Arguments.of(kernel, X.unsqueeze(0), centers, *of_samples).arrays
-    gradient = np.zeros_like(points[0] if with_gradient else points[0, :0])
-    value = _covariances.combine(code, points[0], others[0], *scales, weight.contiguous().numpy(), gradient)
-    return torch.from_numpy(value), torch.from_numpy(gradient)
+def weighted_sum(covariance: Tensor, weight: Tensor) -> Tensor:
+    """Σ over sets m and centers j of weight_mj·covariance_mbj, `b`."""
+    return (covariance @ weight.unsqueeze(-1)).squeeze(-1).sum(dim=0)
 
 
 class Combination(torch.autograd.Function):
     """Weighted sum of covariances, differentiable by the points; the gradient comes with the value."""
 
     @staticmethod
-    def forward(
-        context: Any,
-        kernel: Kernel,
-        X: Tensor,
-        centers: Tensor,
-        lengthscale: Tensor,
-        outputscale: Tensor,
-        weight: Tensor,
-    ) -> Tensor:
-        arguments = (X, centers, lengthscale, outputscale, weight)
-        value, gradient = combine(kernel.compiled, *arguments, with_gradient=context.needs_input_grad[1])
+    def forward(context: Any, kernel: Kernel, *arguments: Tensor) -> Tensor:
+        value, gradient = kernel.combine_with_gradient(*arguments, wanted=context.needs_input_grad[1])
         context.kernel = kernel
         context.save_for_backward(gradient, *arguments)
         return value
@@ -139,7 +123,7 @@ class Combination(torch.autograd.Function):
         gradient, *arguments = context.saved_tensors
         if not torch.is_grad_enabled():
             return None, cotangent.unsqueeze(-1) * gradient, *(None,) * 4
-        # A derivative of the derivative is wanted, which the compiled code does not give.
-        value = context.kernel.combine_by_autograd(*arguments)
+        *of_kernel, weight = arguments  # a derivative of the derivative is wanted
+        value = weighted_sum(context.kernel(*of_kernel), weight)
         (found,) = torch.autograd.grad(value, arguments[0], cotangent, create_graph=True)
         return None, found, *(None,) * 4

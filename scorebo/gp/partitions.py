@@ -32,14 +32,6 @@ class Partitions:
         if not isinstance(self.hastings, bool):
             raise InputError(f"hastings must be true or false, got {self.hastings!r}.")
 
-    def check_dim(self, dim: int) -> None:
-        """Refuse more groups than there are inputs."""
-        if self.max_groups > dim:
-            raise InputError(
-                f"max_groups, the most groups of a partition, must be at most the number of inputs, {dim}; "
-                f"got {self.max_groups}."
-            )
-
     def first(self, dim: int) -> Labels:
         """Where a chain starts that has nothing to go on from: all inputs in one group."""
         return (1,) * dim

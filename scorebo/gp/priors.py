@@ -96,21 +96,40 @@ class Prior(ABC):
 
 
 @dataclass(frozen=True)
-class LogNormal(Prior):
-    """LN(mean, variance): log v is normal with this mean and this variance."""
+class _Gaussian(Prior):
+    """A normal distribution of the parameter or of its logarithm."""
 
     mean: float
     variance: float
 
     def __post_init__(self) -> None:
-        check_number("The mean of a LogNormal prior", self.mean, -math.inf, exclusive=True)
-        check_number("The variance of a LogNormal prior", self.variance, 0.0, exclusive=True)
+        check_number(f"The mean of a {type(self).__name__} prior", self.mean, -math.inf, exclusive=True)
+        check_number(f"The variance of a {type(self).__name__} prior", self.variance, 0.0, exclusive=True)
+
+    def _log_density(self, value: Tensor) -> Tensor:
+        return -0.5 * (value - self.mean).square() / self.variance - 0.5 * math.log(2.0 * math.pi * self.variance)
+
+
+class LogNormal(_Gaussian):
+    """LN(mean, variance): log v is normal with this mean and this variance."""
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return _log_normal_density(value.log(), self.mean, self.variance) - value.log()
+        return self._log_density(value.log()) - value.log()
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         return rng.lognormal(self.mean, math.sqrt(self.variance), size)
+
+
+class Normal(_Gaussian):
+    """N(mean, variance)."""
+
+    positive: ClassVar[bool] = False
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return self._log_density(value)
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        return rng.normal(self.mean, math.sqrt(self.variance), size)
 
 
 @dataclass(frozen=True)
@@ -148,25 +167,6 @@ class HalfCauchy(Prior):
         return self.scale * np.abs(rng.standard_cauchy(size))
 
 
-@dataclass(frozen=True)
-class Normal(Prior):
-    """N(mean, variance)."""
-
-    positive: ClassVar[bool] = False
-    mean: float
-    variance: float
-
-    def __post_init__(self) -> None:
-        check_number("The mean of a Normal prior", self.mean, -math.inf, exclusive=True)
-        check_number("The variance of a Normal prior", self.variance, 0.0, exclusive=True)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        return _log_normal_density(value, self.mean, self.variance)
-
-    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        return rng.normal(self.mean, math.sqrt(self.variance), size)
-
-
 # Form, a, b and constant: what the density has besides the terms with u.
 _FORMS: dict[type[Prior], Callable[[Any], tuple[float, float, float, float]]] = {
     LogNormal: lambda p: (GAUSSIAN, p.mean, p.variance, -0.5 * math.log(2.0 * math.pi * p.variance)),
@@ -174,7 +174,3 @@ _FORMS: dict[type[Prior], Callable[[Any], tuple[float, float, float, float]]] = 
     Gamma: lambda p: (LOG_GAMMA, p.shape, p.rate, p.shape * math.log(p.rate) - math.lgamma(p.shape)),
     HalfCauchy: lambda p: (LOG_HALF_CAUCHY, math.log(p.scale), 0.0, math.log(2.0 / math.pi)),
 }
-
-
-def _log_normal_density(value: Tensor, mean: float, variance: float) -> Tensor:
-    return -0.5 * (value - mean).square() / variance - 0.5 * math.log(2.0 * math.pi * variance)

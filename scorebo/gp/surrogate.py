@@ -1,4 +1,9 @@
-"""A surrogate: which kernel, and what is believed about each hyperparameter before any data."""
+"""A surrogate: which kernel, what is believed about each hyperparameter before any data, and what is sampled of it.
+
+The parameters of a GP are D log lengthscales, log outputscale, log noise variance and mean, in this order. They are a
+linear function of the coordinates that are sampled: each coordinate has a prior of its own and shifts a run of
+parameters by a multiple of itself. One parameter with one prior is the simplest case.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,64 @@ from dataclasses import dataclass
 import numpy as np
 
 from scorebo.errors import InputError, check_choice, check_number
-from scorebo.gp.coordinates import Coordinate, SparseLengthscales
 from scorebo.gp.kernels import Kernel, as_kernel
 from scorebo.gp.partitions import Partitions
 from scorebo.gp.priors import Prior
 
 Belief = Prior | float
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One unconstrained coordinate u: the logarithm of a quantity with a positive prior, or that quantity itself.
+
+    Args:
+        name: what it is.
+        prior: of the quantity.
+        first: the first parameter it shifts.
+        last: the one after the last it shifts.
+        weight: by which multiple of u.
+    """
+
+    name: str
+    prior: Prior
+    first: int
+    last: int
+    weight: float = 1.0
+
+    def row(self) -> tuple[float, ...]:
+        """As the compiled density takes it: form, a, b, constant, first, last, weight."""
+        return *self.prior.unconstrained, self.first, self.last, self.weight
+
+
+@dataclass(frozen=True)
+class SparseLengthscales:
+    """Sparse axis-aligned subspaces: 1/ℓ_d² = τ² κ_d², so that few dimensions matter unless the data say so.
+
+    The coordinates are the logarithms of τ² and of each κ², in which half-Cauchy priors are hyperbolic
+    secants: smooth, with tails no heavier than exponential. Log lengthscales in their place would be tied to τ²
+    by D priors at once; these are tied to it by the data alone, and only where a dimension matters.
+
+    Eriksson, Jankowiak. High-dimensional Bayesian optimization with sparse axis-aligned subspaces. UAI 2021.
+
+    Args:
+        global_shrinkage: prior of τ², how much the dimensions matter on the whole.
+        local_shrinkage: prior of κ², how much each one matters.
+    """
+
+    global_shrinkage: Prior
+    local_shrinkage: Prior
+
+    def __post_init__(self) -> None:
+        for name in ("global_shrinkage", "local_shrinkage"):
+            prior = getattr(self, name)
+            if not (isinstance(prior, Prior) and prior.positive):
+                raise InputError(f"{name} of SparseLengthscales must be a positive prior, got {prior!r}.")
+
+    def coordinates(self, dim: int) -> list[Coordinate]:
+        """One for each of `dim` dimensions, then the global one."""
+        local = [Coordinate(f"log local precision {d + 1}", self.local_shrinkage, d, d + 1, -0.5) for d in range(dim)]
+        return [*local, Coordinate("log global precision", self.global_shrinkage, 0, dim, -0.5)]
 
 
 @dataclass(frozen=True)
@@ -64,16 +121,14 @@ class Surrogate:
                 )
         if self.yeo_johnson and not self.standardize:
             raise InputError(f"Model '{self.name}' transforms the outputs: they must be standardized too.")
-        if self.concentration is not None:
-            if not isinstance(self.concentration, Prior):
-                raise InputError(
-                    f"concentration of model '{self.name}' must be a prior or null, got {self.concentration!r}."
-                )
-            self._check_belief("concentration", minimum=0.0, exclusive=True)
-        if self.partitions is not None and not isinstance(self.partitions, Partitions):
-            raise InputError(f"partitions of model '{self.name}' must be Partitions or null, got {self.partitions!r}.")
+        for name, kind, what in (("concentration", Prior, "a prior"), ("partitions", Partitions, "Partitions")):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise InputError(f"{name} of model '{self.name}' must be {what} or null, got {value!r}.")
         if self.partitions is not None and self.concentration is not None:
             raise InputError(f"Model '{self.name}' cannot have both partitions and warped inputs.")
+        if self.concentration is not None:
+            self._check_belief("concentration", minimum=0.0, exclusive=True)
         self._check_belief("lengthscale", minimum=0.0, exclusive=True)
         self._check_belief("outputscale", minimum=0.0, exclusive=True)
         self._check_belief("noise", minimum=0.0)
@@ -105,8 +160,11 @@ class Surrogate:
             raise InputError(
                 f"Model '{self.name}' has {len(self.lengthscale)} lengthscales for {dim} input dimensions."
             )
-        if self.partitions is not None:
-            self.partitions.check_dim(dim)
+        if self.partitions is not None and self.partitions.max_groups > dim:
+            raise InputError(
+                f"max_groups, the most groups of a partition, must be at most the number of inputs, {dim}; "
+                f"got {self.partitions.max_groups}."
+            )
 
     @property
     def is_known(self) -> bool:

@@ -63,9 +63,6 @@ class Warped(Kernel):
     def structure(self) -> dict[str, list[list[float]]]:
         return {name: getattr(self, name).tolist() for name in ("concentration0", "concentration1")}
 
-    def correlation(self, squared_distance: Tensor) -> Tensor:
-        return self.base.correlation(squared_distance)
-
     def warp(self, X: Tensor) -> Tensor:
         """Points `batch x n x D` as each set sees them, `batch x M x n x D`; differentiable."""
         return self.warp_own(X.unsqueeze(-3))

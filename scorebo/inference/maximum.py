@@ -17,8 +17,7 @@ def maximize(density: LogDensity, *, noise_lower_bound: float, seed: int, starts
     Raises:
         RuntimeError: the density is finite at none of the starts.
     """
-    low, high = _limits(density, noise_lower_bound)
-    candidates = np.clip(density.sample_prior(np.random.default_rng(seed), 8 * starts), low, high)
+    candidates = density.sample_prior(np.random.default_rng(seed), 8 * starts).clip(*density.bounds(noise_lower_bound))
     values = np.array([density(theta)[0] for theta in candidates])
     best = np.argsort(-values)[:starts]
     return climb(density, candidates[best[np.isfinite(values[best])]], noise_lower_bound=noise_lower_bound)
@@ -34,24 +33,12 @@ def climb(density: LogDensity, starts: np.ndarray, *, noise_lower_bound: float) 
 
     if density.dim == 0:
         return np.empty(0)
-    best_theta, best_value = None, -np.inf
-    bounds = list(zip(*_limits(density, noise_lower_bound), strict=True))
-    for start in starts:
-        result = minimize(lambda theta: _negated(density, theta), start, jac=True, bounds=bounds)
-        if result.fun < WALL and -result.fun > best_value:
-            best_theta, best_value = result.x, -float(result.fun)
-    if best_theta is None:
+    bounds = list(zip(*density.bounds(noise_lower_bound), strict=True))
+    results = [minimize(lambda theta: _negated(density, theta), start, jac=True, bounds=bounds) for start in starts]
+    best = min(results, key=lambda result: float(result.fun), default=None)
+    if best is None or best.fun >= WALL:
         raise RuntimeError("The log density is finite at none of the starting points.")
-    return best_theta
-
-
-def _limits(density: LogDensity, noise_lower_bound: float) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper bounds of θ, infinite where there are none. `dim` each."""
-    low, high = zip(*density.bounds(noise_lower_bound), strict=True)
-    return (
-        np.array([-np.inf if limit is None else limit for limit in low]),
-        np.array([np.inf if limit is None else limit for limit in high]),
-    )
+    return best.x
 
 
 def _negated(density: LogDensity, theta: np.ndarray) -> tuple[float, np.ndarray]:

@@ -11,7 +11,7 @@ partition that comes up again is not fitted again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,6 @@ class PartitionSampler(MAP):
         surrogate, dim = density.surrogate, density.dim_inputs
         partitions = surrogate.partitions
         assert partitions is not None
-        partitions.check_dim(dim)
         fits = PartitionFits(density.X, density.y, surrogate)
         start = partitions.first(dim) if state is None else tuple(state["labels"])
         rng = np.random.default_rng(derive("partitions", seed))
@@ -69,6 +68,7 @@ class Fitted:
     log_likelihood: float
 
 
+@dataclass
 class PartitionFits:
     """The fit of every partition of the same data, made when it is first asked for.
 
@@ -78,10 +78,11 @@ class PartitionFits:
         surrogate: kernel of a group and beliefs.
     """
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, surrogate: Surrogate) -> None:
-        self._data = (X, y, surrogate)
-        self._fitted: dict[Labels, Fitted] = {}
-        self.evaluations = 0
+    X: np.ndarray
+    y: np.ndarray
+    surrogate: Surrogate
+    evaluations: int = 0
+    _fitted: dict[Labels, Fitted] = field(default_factory=dict, init=False)
 
     def __call__(self, labels: Labels) -> Fitted:
         key = canonical(labels)
@@ -94,14 +95,12 @@ class PartitionFits:
 
     def density(self, labels: Labels) -> LogDensity:
         """The posterior of the hyperparameters given a partition; the noise is bounded instead of raised by a floor."""
-        X, y, surrogate = self._data
-        return LogDensity(X, y, surrogate, of_logarithms=False, noise_floor=0.0, labels=np.array(labels))
+        return LogDensity(self.X, self.y, self.surrogate, of_logarithms=False, noise_floor=0.0, labels=np.array(labels))
 
     def _fit(self, labels: Labels) -> Fitted:
-        _, y, surrogate = self._data
         density = self.density(labels)
-        starts = np.stack([_start(density, float(y.var()), len(set(labels)), *start) for start in STARTS])
-        theta = maximum.climb(density, starts, noise_lower_bound=surrogate.noise_lower_bound)
+        starts = np.stack([_start(density, float(self.y.var()), len(set(labels)), *start) for start in STARTS])
+        theta = maximum.climb(density, starts, noise_lower_bound=self.surrogate.noise_lower_bound)
         self.evaluations += density.evaluations
         return Fitted(theta, density.log_likelihood(theta))
 

@@ -18,13 +18,14 @@ from scorebo.gp import LogDensity
 from scorebo.inference import hmc
 from scorebo.inference.base import Samples
 from scorebo.inference.samplers import NUTS, Sequential
-from scorebo.inference.whitening import whitening_factor
 from scorebo.seeds import derive
 
-# Most leapfrog steps of a transition: with the step sizes that are accepted, 2 to 5 make a quarter turn.
-MAX_STEPS = 8
 # Draws kept for the whitening.
 RECENT = 128
+# Weight of the guess about every variance, in draws, and its value: as in Stan's regularization of its mass matrix.
+GUESS_DRAWS, GUESS_VARIANCE = 5.0, 1e-3
+# Correlations are never taken at their full value: the draws come from several posteriors, if neighboring ones.
+LEAST_SHRINKAGE = 0.02
 START_STEP_SIZE = 0.5
 # A cold chain is drawn when the weights leave less than this fraction of the sets, when fewer proposals are accepted,
 # or when a larger fraction of the sets never moved.
@@ -65,10 +66,8 @@ class State:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> State:
         """Inverse of `as_dict`."""
-        plain: dict[str, Any] = {
-            k: np.array(v, dtype=np.float64) if isinstance(v, list) else v for k, v in values.items()
-        }
-        return cls(**plain)
+        arrays = {key: np.array(v, dtype=np.float64) for key, v in values.items() if isinstance(v, list)}
+        return cls(**{**values, **arrays})
 
 
 @dataclass(frozen=True)
@@ -120,17 +119,9 @@ def last_chain(records: Sequence[Mapping[str, Any]], refresh_every: int) -> tupl
     cold = records[place]["mcmc"]
     if cold["refresh_reason"] == "first":
         return place, None
-    nothing = np.empty(0)
-    due = State(
-        theta=nothing,
-        value=nothing,
-        recent=nothing,
-        step_size=cold["next_step_size"],
-        age=refresh_every,
-        num_refreshes=cold["num_refreshes"] - 1,
-        y=nothing,
-        inputs="",
-    )
+    refreshes = cold["num_refreshes"] - 1
+    nothing = dict.fromkeys(("theta", "value", "recent", "y"), np.empty(0))
+    due = State(step_size=cold["next_step_size"], age=refresh_every, num_refreshes=refreshes, inputs="", **nothing)
     return place, due.as_dict()
 
 
@@ -194,15 +185,7 @@ def advance(density: LogDensity, state: State, *, num_mcmc_samples: int, transit
     # Always, not only where the weights are uneven: then no weights are left over, and where they are even hardly a set
     # is replaced.
     population = population.take(_systematic(weight / weight.sum(), rng))
-    moves = hmc.move(
-        density.batch,
-        population,
-        whitening_factor(recent),
-        state.step_size,
-        rng,
-        transitions=transitions,
-        max_steps=MAX_STEPS,
-    )
+    moves = hmc.move(density.batch, population, whitening_factor(recent), state.step_size, rng, transitions=transitions)
     after = replace(
         state,
         theta=population.theta,
@@ -219,6 +202,29 @@ def advance(density: LogDensity, state: State, *, num_mcmc_samples: int, transit
     elif moves.stuck > MOST_STUCK * num_mcmc_samples:
         failure = "diversity"
     return Step(after, moves.acceptance, effective, failure)
+
+
+def whitening_factor(draws: np.ndarray) -> np.ndarray:
+    """Lower Cholesky factor `dim x dim` of the covariance of the draws `R x dim`.
+
+    The correlations are shrunk towards zero by the share of their squares that is estimation error (Schäfer, Strimmer:
+    A shrinkage approach to large-scale covariance matrix estimation, 2005), so that 128 draws do for 400 dimensions.
+    """
+    count, dim = draws.shape
+    centered = draws - draws.mean(axis=0)
+    observed = np.mean(centered**2, axis=0)
+    variance = (count * observed + GUESS_DRAWS * GUESS_VARIANCE) / (count + GUESS_DRAWS)
+    scaled = centered / np.sqrt(np.where(observed > 0.0, observed, 1.0))
+    correlation = scaled.T @ scaled / count
+    # The variance over the draws of each product z_i z_j, whose mean the correlation is.
+    error = ((scaled**2).T @ scaled**2 / count - correlation**2) / count
+    off_diagonal = ~np.eye(dim, dtype=bool)
+    squares = np.sum(correlation[off_diagonal] ** 2)
+    share = 1.0 if squares == 0.0 else float(np.sum(error[off_diagonal]) / squares)
+    shrinkage = min(1.0, max(LEAST_SHRINKAGE, share))
+    shrunk = (1.0 - shrinkage) * correlation
+    np.fill_diagonal(shrunk, 1.0)
+    return np.sqrt(variance)[:, None] * np.linalg.cholesky(shrunk)
 
 
 def _systematic(weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:

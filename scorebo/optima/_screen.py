@@ -100,14 +100,7 @@ def _turn(both, a, b, first, size, ahead, aside):  # type: ignore[no-untyped-def
 
 @njit(**_options)
 def waves_at(points, omega, a, b):  # type: ignore[no-untyped-def]
-    """Waves of every path at the same points, in double precision: `N x M x k`, as `PosteriorPaths` without update.
-
-    Args:
-        points: `k x D`.
-        omega: `M x D x F`.
-        a: `N x M x F`.
-        b: `N x M x F`.
-    """
+    """Waves of every path at the same points `k x D`, in double precision: `N x M x k`; ω is `M x D x F`."""
     values = np.zeros((a.shape[0], a.shape[1], points.shape[0]))
     both, weights = np.zeros((2, points.shape[0], BLOCK)), np.zeros((2, a.shape[0], BLOCK))
     for m in range(omega.shape[0]):

@@ -30,14 +30,7 @@ _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
 
 @numba.njit(**_options)
 def _choose_starts(points, candidates, scale, count):  # type: ignore[no-untyped-def]
-    """Rows of up to `count` starts, no two within START_DISTANCE of each other.
-
-    Args:
-        points: `R x D`.
-        candidates: rows, the highest first.
-        scale: `D`.
-        count: most starts.
-    """
+    """Rows of up to `count` of the candidates, the highest first, no two within START_DISTANCE of each other."""
     dim = points.shape[1]
     chosen = np.empty(count, dtype=np.int64)
     scaled = np.empty((dim, count))
@@ -100,23 +93,8 @@ def _one(paths, p):  # type: ignore[no-untyped-def]
 def _search(points, screened, tolerance, starts, path, single, scale, lower, upper, unit, x):  # type: ignore[no-untyped-def]
     """Climb one path from every start in single precision, finish the highest tops in double.
 
-    Where a raw point turns out to be higher than all of them, it is climbed from too.
-
-    Args:
-        points: `R x D`, raw points.
-        screened: `R`, their values to within `tolerance`.
-        tolerance: error of values in single precision.
-        starts: rows of the raw points to climb from, the highest first.
-        path: the path, as in `climb_newton`.
-        single: the same with waves in single precision.
-        scale: `D`, as in `climb_newton`.
-        lower: `D`.
-        upper: `D`.
-        unit: size of a typical change of the path.
-        x: `D`, overwritten with the highest top.
-
-    Returns:
-        The number of evaluations in single and in double precision.
+    Where a raw point turns out to be higher than all of them, it is climbed from too. Arguments and results as in
+    `search_set`, of one path; `screened` are its values at the points, `starts` rows of these, the highest first.
     """
     kernel, omega, a, b, inputs, precision, beta, mean = path
     count, dim = starts.shape[0], points.shape[1]
@@ -176,21 +154,9 @@ def _climb(x, path, scale, lower, upper, unit, best, found, work, accuracy):  # 
 
 @njit(**_options)
 def evaluate_own(order, kernel, X, omega, a, b, inputs, precision, beta, mean, values, gradients):  # type: ignore[no-untyped-def]
-    """Every path at points of its own.
+    """Every path, all as in `PosteriorPaths.compiled`, at points of its own, X `N x M x q x D`.
 
-    Args:
-        order: 0 for values, 1 for gradients too.
-        kernel: as in `evaluate`.
-        X: `N x M x q x D`.
-        omega: `M x D x F`.
-        a: `N x M x F`.
-        b: `N x M x F`.
-        inputs: `D x n`.
-        precision: `M x G x D`, as in `evaluate`.
-        beta: `N x M x n`.
-        mean: `M`.
-        values: `N x M x q`, overwritten.
-        gradients: `N x M x q x D`, overwritten where wanted.
+    Written into values `N x M x q` and, with `order` 1 instead of 0, into gradients `N x M x q x D`.
     """
     work = workspace(omega)
     hessian = np.empty((0, 0))

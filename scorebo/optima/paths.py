@@ -74,7 +74,9 @@ class PosteriorPaths:
         return torch.cat([self._evaluate(part) for part in X.split(rows)], dim=-1)
 
     def _evaluate(self, X: Tensor) -> Tensor:
-        waves = _waves(X, self.frequencies, self.cosine_weights, self.sine_weights)
+        phase = self.frequencies @ X.mT  # M x F x b
+        a, b = self.cosine_weights.transpose(0, 1), self.sine_weights.transpose(0, 1)
+        waves = (a @ phase.cos() + b @ phase.sin()).transpose(0, 1)
         correlation = self.kernel(X, self.inputs, self.lengthscale, torch.ones_like(self.mean))  # M x b x n
         update = (self.update_weights.transpose(0, 1) @ correlation.mT).transpose(0, 1)
         return self.mean[:, None] + waves + update
@@ -171,10 +173,3 @@ def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int =
         model.kernel, frequencies, weights[0], weights[1], model.train_X, model.lengthscale, update.contiguous(),
         model.mean,
     )  # fmt: skip
-
-
-def _waves(X: Tensor, frequencies: Tensor, cosine_weights: Tensor, sine_weights: Tensor) -> Tensor:
-    """Σ_f a_f cos ω_f·x + b_f sin ω_f·x: `N x M x b`."""
-    phase = frequencies @ X.mT  # M x F x b
-    waves = cosine_weights.transpose(0, 1) @ phase.cos() + sine_weights.transpose(0, 1) @ phase.sin()
-    return waves.transpose(0, 1)

@@ -61,25 +61,23 @@ class Tiles:
 
 @dataclass(frozen=True)
 class RawPoints:
-    """Points of tiles, of which some sets have more than others, and further points for all of them.
+    """Points of tiles, of which some sets have more than others.
 
     Args:
-        tiles: for each of the M sets those around promising points, and those that cover the box.
-        further: the observed, a tile for all sets.
+        tiles: for each of the M sets those around promising points, those that cover the box, and the observed.
         bounds: `2 x D`, of the box that holds them.
     """
 
-    tiles: list[tuple[Tiles, Tiles]]
-    further: Tiles
+    tiles: list[tuple[Tiles, Tiles, Tiles]]
     bounds: Tensor
 
     def of_set(self, m: int) -> Tensor:
-        """All points of set m in the order of its tiles, the further ones last: `R x D`."""
-        return _inside(torch.cat([tiles.points for tiles in (*self.tiles[m], self.further)]), self.bounds)
+        """All points of set m in the order of its tiles, the observed last: `R x D`."""
+        return _inside(torch.cat([tiles.points for tiles in self.tiles[m]]), self.bounds)
 
     def screened(self, m: int, paths: tuple) -> np.ndarray:
         """Paths of set m, as `screen` wants them, at its points: `N x R`."""
-        return np.concatenate([tiles.screened(paths) for tiles in (*self.tiles[m], self.further)], axis=1)
+        return np.concatenate([tiles.screened(paths) for tiles in self.tiles[m]], axis=1)
 
 
 def effort(lengthscale: Tensor, width: Tensor) -> Tensor:
@@ -128,11 +126,12 @@ def raw_points(model: FullyBayesianGP, bounds: Tensor, count: int, seed: int) ->
     near_left, over_left = of_left[:, :2], of_left[:, 2:]
     near = torch.where(near_left, around(u), 0.0), torch.where(near_left, 0.0, around(min(RIGHT, 2 * v)))
     cover = center + torch.where(over_left, over(u, "left"), 0.0), torch.where(over_left, 0.0, over(v, "right"))
+    known = Tiles(torch.zeros(1, 1, dim, dtype=torch.float64), observed[None])
     tiles = [
-        (Tiles(near[0][m], near[1][m]), Tiles(cover[0][m, :size], cover[1][m, :size], mirrored=True))
+        (Tiles(near[0][m], near[1][m]), Tiles(cover[0][m, :size], cover[1][m, :size], mirrored=True), known)
         for m, size in enumerate(own)
     ]
-    return RawPoints(tiles, Tiles(torch.zeros(1, 1, dim, dtype=torch.float64), observed[None]), bounds)
+    return RawPoints(tiles, bounds)
 
 
 def _inside(X: Tensor, bounds: Tensor) -> Tensor:

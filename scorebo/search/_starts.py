@@ -10,13 +10,9 @@ from scorebo._numba.cache import njit
 @njit(error_model="numpy")
 def hilltops(points, distance):  # type: ignore[no-untyped-def]
     """Indices of the points, `N x D` in order, that are at least so far from every point before them."""
-    found = np.empty(len(points), dtype=np.bool_)
-    for i in range(len(points)):
-        found[i] = True
-        for j in range(i):
-            if _squared_distance(points, i, j) < distance * distance:
-                found[i] = False
-                break
+    order, found = np.arange(len(points)), np.empty(len(points), dtype=np.bool_)
+    for i in order:
+        found[i] = _is_far(points, i, order[:i], distance)
     return found.nonzero()[0]
 
 
@@ -29,20 +25,18 @@ def fill_up(points, chosen, count, distance):  # type: ignore[no-untyped-def]
     for i in range(len(points)):
         if size == count:
             break
-        far = True
-        for k in range(size):
-            if _squared_distance(points, i, result[k]) < distance * distance:
-                far = False
-                break
-        if far:
+        if _is_far(points, i, result[:size], distance):
             result[size] = i
             size += 1
     return result[:size]
 
 
 @njit(error_model="numpy")
-def _squared_distance(points, i, j):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for d in range(points.shape[1]):
-        total += (points[i, d] - points[j, d]) ** 2
-    return total
+def _is_far(points, i, others, distance):  # type: ignore[no-untyped-def]
+    for j in others:
+        total = 0.0
+        for d in range(points.shape[1]):
+            total += (points[i, d] - points[j, d]) ** 2
+        if total < distance * distance:
+            return False
+    return True

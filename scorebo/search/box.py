@@ -51,7 +51,7 @@ def check_bounds(bounds: Bounds | None, dim: int | None = None) -> Tensor:
             corners, as in BoTorch. Other 2 x 2 numbers are refused if they describe two boxes.
         dim: the number D of inputs, where it is known.
     """
-    table = _table(bounds)
+    table = check_tensor("bounds", [bounds.lower, bounds.upper] if isinstance(bounds, Box) else bounds, FORMS)
     readings = [box for box in _readings(table, bounds) if dim is None or box.shape[1] == dim]
     got = f"got {table.tolist()}" if table.numel() <= SHOWN else f"got shape {tuple(table.shape)}"
     if not readings:
@@ -67,12 +67,6 @@ def check_bounds(bounds: Bounds | None, dim: int | None = None) -> Tensor:
             f"Use {pairs} for pairs or {corners} for corners."
         )
     return boxes[0]
-
-
-def _table(bounds: Bounds | None) -> Tensor:
-    if isinstance(bounds, Box):
-        return torch.tensor([bounds.lower, bounds.upper], dtype=torch.float64)
-    return check_tensor("bounds", bounds, FORMS)
 
 
 def _readings(table: Tensor, bounds: Bounds | None) -> list[Tensor]:

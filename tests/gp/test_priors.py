@@ -8,9 +8,8 @@ from scipy.integrate import quad
 
 from scorebo.config import load_model
 from scorebo.errors import InputError
-from scorebo.gp import LogDensity
+from scorebo.gp import LogDensity, SparseLengthscales
 from scorebo.gp._compiled import log_prior
-from scorebo.gp.coordinates import SparseLengthscales
 from scorebo.gp.priors import GAUSSIAN, LOG_GAMMA, Gamma, HalfCauchy, LogNormal, Normal, Prior
 
 PRIORS = [

@@ -24,8 +24,7 @@ def move(start, density=None, factor=None, step_size=0.7, **settings):
     density = density or Gaussian()
     factor = np.linalg.cholesky(COVARIANCE) if factor is None else factor
     population = hmc.Population(start, *density(start))
-    settings = {"transitions": 6, "max_steps": 8} | settings
-    return hmc.move(density, population, factor, step_size, np.random.default_rng(3), **settings)
+    return hmc.move(density, population, factor, step_size, np.random.default_rng(3), **{"transitions": 6} | settings)
 
 
 def assert_normal(theta):
@@ -66,7 +65,7 @@ def test_where_nothing_is_accepted_nothing_moves():
         return np.full(len(theta), -np.inf), np.zeros_like(theta)
 
     population = hmc.Population(np.zeros((4, 3)), np.zeros(4), np.zeros((4, 3)))
-    moves = hmc.move(nowhere, population, np.eye(3), 0.5, np.random.default_rng(0), transitions=3, max_steps=4)
+    moves = hmc.move(nowhere, population, np.eye(3), 0.5, np.random.default_rng(0), transitions=3)
     assert (moves.acceptance, moves.stuck) == (0.0, 4)
     assert (moves.population.theta == 0.0).all()
     assert moves.step_size < 0.5

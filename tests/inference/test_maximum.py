@@ -21,7 +21,7 @@ class Gaussian:
         return 3 * rng.standard_normal((size, 3))
 
     def bounds(self, noise_lower_bound):
-        return [(-20.0, 20.0)] * 3
+        return np.full(3, -20.0), np.full(3, 20.0)
 
 
 def test_maximum_of_a_gaussian():

@@ -158,7 +158,7 @@ def test_a_fit_is_the_maximum_of_its_posterior():
         density = fits.density(labels)
         theta = fits(labels).theta
         value, gradient = density(theta)
-        low = np.array([limit[0] if limit[0] is not None else -np.inf for limit in density.bounds(1e-4)])
+        low, _ = density.bounds(1e-4)
         free = ~((theta <= low) & (gradient < 0))
         assert np.abs(gradient[free]).max() < 1e-2
         best = maximize(density, noise_lower_bound=1e-4, seed=1, starts=25)

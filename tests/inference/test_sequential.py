@@ -9,7 +9,8 @@ from scorebo import fit_gp
 from scorebo.config import load_model
 from scorebo.gp import LogDensity
 from scorebo.inference import Carry, nuts, sequential
-from scorebo.inference.sequential import MAX_STEPS, State
+from scorebo.inference.hmc import MAX_STEPS
+from scorebo.inference.sequential import State
 from scripts.validation.sequential_calibration import simulate, uniformity
 
 FAST = {"warmup": 64, "thinning": 4, "sampler": "sequential", "refresh_fraction": None}

@@ -1,6 +1,6 @@
 import numpy as np
 
-from scorebo.inference.whitening import whitening_factor
+from scorebo.inference.sequential import whitening_factor
 
 
 def test_many_draws_give_their_covariance_back():
