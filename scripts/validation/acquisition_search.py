@@ -15,6 +15,7 @@ import math
 import time
 from collections import defaultdict
 from functools import partial
+from typing import Any
 
 from scorebo.threads import limit_threads
 
@@ -29,7 +30,7 @@ from scorebo.config import as_dict, compose  # noqa: E402
 
 ACQUISITIONS = ("sal_hr", "sal_ws", "bald", "bqbc", "qbmgp", "scorebo_hr", "scorebo_ws", "scorebo_kl")
 BASELINES = ("jes", "mes", "pes", "nei", "ucb")
-HEAVY = {"raw_samples": 8192, "num_restarts": 60, "maxiter": 200}
+HEAVY: Any = {"raw_samples": 8192, "num_restarts": 60, "maxiter": 200}
 
 
 def main() -> None:

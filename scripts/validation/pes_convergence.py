@@ -17,6 +17,7 @@ import statistics
 import time
 from collections import defaultdict
 from dataclasses import replace
+from typing import Any
 
 from scorebo.threads import limit_threads
 
@@ -80,7 +81,9 @@ def clustered(fit: Fit, optimum: torch.Tensor) -> FullyBayesianGP:
 
 def judge(model: FullyBayesianGP, inputs: torch.Tensor) -> tuple[int, int, int, float, float, float]:
     """Optima, failures of parallel updates, failures left, mismatch, seconds of the parallel updates and of all."""
-    seconds, problem = {}, {}
+    seconds: dict[str, float] = {}
+    problem: Any = {}
+    failed = 0
 
     def timed(*args):  # type: ignore[no-untyped-def]
         began = time.process_time()
@@ -93,7 +96,8 @@ def judge(model: FullyBayesianGP, inputs: torch.Tensor) -> tuple[int, int, int, 
         began = time.process_time()
         sites = plain(mean, *args)
         seconds["in turn"] = time.process_time() - began
-        seconds["failed"] = len(mean)
+        nonlocal failed
+        failed = len(mean)
         return sites
 
     plain = orthant._fit_in_turn
@@ -104,7 +108,7 @@ def judge(model: FullyBayesianGP, inputs: torch.Tensor) -> tuple[int, int, int, 
         orthant._fit_in_turn, pes.fit_sites = plain, orthant.fit_sites
     parallel = seconds["all"] - seconds["in turn"]
     found = mismatch(*problem["is"])
-    return inputs.shape[:2].numel(), seconds["failed"], acquisition.num_fallbacks, found, parallel, seconds["all"]
+    return inputs.shape[:2].numel(), failed, acquisition.num_fallbacks, found, parallel, seconds["all"]
 
 
 def mismatch(mean: torch.Tensor, covariance: torch.Tensor, sites: orthant.Sites) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -79,11 +79,11 @@ def stored_fits(options: argparse.Namespace, acquisitions: Sequence[str]) -> Ite
                 yield Fit(task, acquisition, seed, n, _context(task, seed, bounds, records[: n + 1]))
 
 
-def _context(task: str, seed: int, bounds: torch.Tensor, records: list) -> Context:  # type: ignore[type-arg]
+def _context(task: str, seed: int, bounds: torch.Tensor, records: list[Any]) -> Context:
     """What the last of the records proposed from."""
     *before, record = records
     X, y = (torch.tensor([point[name] for point in before], dtype=torch.float64) for name in ("x", "y"))
     transform = DataTransform(bounds, record["output_sign"], record["output_mean"], record["output_std"])
-    sets = {name: torch.tensor(value, dtype=torch.float64) for name, value in record["hyperparameters"].items()}
+    sets: Any = {name: torch.tensor(value, dtype=torch.float64) for name, value in record["hyperparameters"].items()}
     model = FullyBayesianGP(transform.to_unit(X), transform.to_model(y), noise_floor=record["noise_floor"], **sets)
     return Context(model, unit_box(model.dim), task, seed, len(before) + 1)
