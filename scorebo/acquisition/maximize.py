@@ -14,9 +14,9 @@ from scorebo.search.starts import choose_starts, covering_points, nudged, points
 
 # Raw points evaluated at once: larger batches fall out of the cache.
 SLICE = 128
-# The sparser the raw points, the less they tell which hills are high: D/2 starts for each restart asked for, at least
-# one and at most this many. In a batch most of them cost little, and are soon dropped.
-MOST_STARTS_PER_RESTART = 5.0
+# The sparser the raw points, the less they tell which hills are high: above two dimensions D starts for each restart
+# asked for, and at most this many. In a batch most of them cost little, and are soon dropped.
+MOST_STARTS_PER_RESTART = 10
 
 
 def maximize(
@@ -81,7 +81,7 @@ def maximize(
         return value.detach().numpy(), (gradient * width).numpy()
 
     # Each kind of raw points has its own share of the starts, so that none crowds out another.
-    num_starts = round(num_restarts * min(max(dim / 2.0, 1.0), MOST_STARTS_PER_RESTART))
+    num_starts = num_restarts * (1 if dim <= 2 else min(dim, MOST_STARTS_PER_RESTART))
     groups = [(covering_points(dim, raw_samples, seed), num_starts)]
     center = None if around is None else (_check_around(around, box) - lower) / width
     if center is not None and dim > 1:  # In one dimension the grid is dense enough everywhere.

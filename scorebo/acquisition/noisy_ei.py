@@ -14,12 +14,14 @@ from botorch.utils.sampling import draw_sobol_normal_samples
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
-from scorebo.acquisition.base import PointAcquisition
+from scorebo.acquisition.base import PointAcquisition, rank_of_samples
 from scorebo.errors import InputError, check_integer
 from scorebo.gp import FullyBayesianGP
 
 # Samples by which BoTorch prunes the baseline.
 PRUNING_SAMPLES = 2048
+# With these the true expected improvement at the chosen point is hardly below the highest there is.
+NUM_SAMPLES = 4096
 # The least variance of f(x) given f at the baseline, relative to the prior one: at the baseline itself it is 0, where
 # the square root has no gradient.
 LEAST_VARIANCE = 1e-12
@@ -29,26 +31,28 @@ FAT_TAIL = 0.1
 
 
 class NoisyExpectedImprovement(PointAcquisition):
-    """BoTorch's qLogNoisyExpectedImprovement (or qNoisyExpectedImprovement) of one point: same samples, same values.
+    """BoTorch's qLogNoisyExpectedImprovement (or qNoisyExpectedImprovement) of one point: for one set the same values.
 
     BoTorch draws f at the baseline and f(x) from their joint posterior, factorized anew for every x. Here the baseline
     is factorized and drawn once, LLᵀ its covariance and z the standard normal numbers behind a sample, and
 
         f(x) = μ(x) + aᵀz + √(v(x) − aᵀa)·z₊        a = L⁻¹ cov(f at the baseline, f(x))
 
-    is the same sample from the same numbers, of which z₊ is the last.
+    is the same sample from the same numbers, of which z₊ is the last. BoTorch gives every set the same numbers; here
+    each has its own part of one sequence. At the same cost the mean over the sets is of as many different samples as
+    all sets have together, and its maximizer is hardly of the samples' making (results/reference/noisy-ei.md).
 
     Args:
         model: the ensemble.
         log: the logarithm, numerically better and with the same maximizer; averaged over the sets as EI.
-        num_samples: quasi-Monte Carlo samples S.
+        num_samples: quasi-Monte Carlo samples over all sets: each of M sets has S, the M-th part of them, rounded up.
         seed: of the samples; the result is a function of it.
 
     Attributes:
         baseline: `n_b x D`, the observed points that may be the best; BoTorch's pruning leaves out the others.
     """
 
-    def __init__(self, model: Model, log: bool = True, num_samples: int = 256, seed: int = 0) -> None:
+    def __init__(self, model: Model, log: bool = True, num_samples: int = NUM_SAMPLES, seed: int = 0) -> None:
         self.check_options(log, num_samples, seed)
         super().__init__(model)
         self.log = log
@@ -58,13 +62,18 @@ class NoisyExpectedImprovement(PointAcquisition):
             mean, covariance = model.joint(self.baseline)
             _, self.whitened = model.whiten(self.baseline)  # M x n x n_b
             self.factor = psd_safe_cholesky(covariance)  # M x n_b x n_b
-        normal = draw_sobol_normal_samples(len(self.baseline) + 1, num_samples, dtype=torch.float64, seed=seed)
-        self.normal, self.last_normal = normal[:, :-1], normal[:, -1:]
+        num_sets = model.num_mcmc_samples
+        size = -(-num_samples // num_sets)
+        normal = draw_sobol_normal_samples(len(self.baseline) + 1, num_sets * size, dtype=torch.float64, seed=seed)
+        # Samples go with a set, not with its place: the order of the sets does not matter.
+        normal = normal.unflatten(0, (num_sets, size))[rank_of_samples(model)]
+        # M x S x n_b and M x S x 1.
+        self.normal, self.last_normal = normal[..., :-1].contiguous(), normal[..., -1:].contiguous()
         # The best of the baseline in each sample, M x S x 1.
         self.best = (mean.unsqueeze(-2) + self.normal @ self.factor.mT).amax(dim=-1, keepdim=True)
 
     @staticmethod
-    def check_options(log: bool = True, num_samples: int = 256, seed: int = 0) -> None:
+    def check_options(log: bool = True, num_samples: int = NUM_SAMPLES, seed: int = 0) -> None:
         """Refuse options that cannot be used, before there is a model."""
         if not isinstance(log, bool):
             raise InputError(f"log must be true or false, got {log!r}.")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 from acquisition_contract import unit_box
@@ -9,6 +11,7 @@ from botorch.optim import optimize_acqf
 
 from scorebo.acquisition import BALD, BQBC, QBMGP, SAL, maximize
 from scorebo.errors import InputError
+from scorebo.search.ascent import ascend
 from scorebo.seeds import derive
 from tests.conftest import random_ensemble
 
@@ -179,3 +182,17 @@ def test_smallest_numbers_work():
 def test_acquisition_of_the_wrong_shape_or_without_gradient(function, message):
     with pytest.raises(InputError, match=message):
         maximize(Formula(function), unit_box(2), raw_samples=8)
+
+
+@pytest.mark.parametrize(("dim", "starts"), [(1, 3), (2, 3), (3, 9), (6, 18), (12, 30)])
+def test_the_more_dimensions_the_more_starts(dim, starts, monkeypatch):
+    climbed = []
+
+    def climb(function, x, maxiter, first_step):
+        climbed.append(len(x))
+        return ascend(function, x, maxiter, first_step)
+
+    monkeypatch.setattr(sys.modules[maximize.__module__], "ascend", climb)
+    # In one dimension a start is a hilltop of the grid, of which this function has nine.
+    maximize(Formula(waves), unit_box(dim), raw_samples=256, num_restarts=3)
+    assert climbed == [starts]

@@ -9,6 +9,7 @@ from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from botorch.acquisition.monte_carlo import qNoisyExpectedImprovement
 from botorch.acquisition.utils import prune_inferior_points
 from botorch.sampling.normal import SobolQMCNormalSampler
+from botorch.utils.sampling import draw_sobol_normal_samples
 
 from scorebo.acquisition import NoisyExpectedImprovement
 from scorebo.acquisition.noisy_ei import PRUNING_SAMPLES
@@ -30,7 +31,7 @@ class TestLog(AcquisitionContract):
     gradient_tolerance = 1e-5
 
     def build(self, model):
-        return NoisyExpectedImprovement(model, seed=1)
+        return NoisyExpectedImprovement(model, num_samples=1024, seed=1)
 
     def test_a_single_set_does_not_disagree(self):
         """A logarithm has a sign of its own; that of a single set is BoTorch's."""
@@ -45,13 +46,13 @@ class TestPlain(AcquisitionContract):
     gradient_tolerance = 1e-7
 
     def build(self, model):
-        return NoisyExpectedImprovement(model, log=False, seed=1)
+        return NoisyExpectedImprovement(model, log=False, num_samples=1024, seed=1)
 
 
 @pytest.mark.parametrize("log", [True, False])
 @pytest.mark.parametrize("seed", range(3))
 def test_value_and_gradient_are_those_of_botorch(log, seed):
-    model = random_ensemble(seed, n=10 + 10 * seed, dim=1 + seed, num_mcmc_samples=5)
+    model = random_ensemble(seed, n=10 + 10 * seed, dim=1 + seed, num_mcmc_samples=1)
     acqf = NoisyExpectedImprovement(model, log=log, num_samples=64, seed=5)
     X = points(40, model.dim, seed + 100).unsqueeze(1).requires_grad_()
     reference = botorch(model, acqf, log=log)(X)
@@ -59,6 +60,39 @@ def test_value_and_gradient_are_those_of_botorch(log, seed):
     (expected,) = torch.autograd.grad(reference.sum(), X)
     (gradient,) = torch.autograd.grad(acqf(X).sum(), X)
     torch.testing.assert_close(gradient, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_with_the_same_samples_for_every_set_it_is_that_of_botorch(log):
+    model = random_ensemble(2, n=25, dim=3, num_mcmc_samples=5)
+    acqf = NoisyExpectedImprovement(model, log=log, num_samples=5 * 64, seed=5)
+    shared = draw_sobol_normal_samples(len(acqf.baseline) + 1, 64, dtype=torch.float64, seed=5)
+    mean, covariance = model.joint(acqf.baseline)
+    acqf.normal, acqf.last_normal = shared[:, :-1], shared[:, -1:]
+    acqf.best = (mean.unsqueeze(-2) + acqf.normal @ torch.linalg.cholesky(covariance).mT).amax(dim=-1, keepdim=True)
+    X = points(40, 3, 102).unsqueeze(1)
+    torch.testing.assert_close(acqf(X), botorch(model, acqf, log=log)(X), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("num_mcmc_samples", [1, 3, 8])
+def test_the_sets_divide_the_samples(num_mcmc_samples):
+    model = random_ensemble(3, num_mcmc_samples=num_mcmc_samples)
+    acqf = NoisyExpectedImprovement(model, num_samples=100, seed=2)
+    parts = torch.cat([acqf.normal, acqf.last_normal], dim=-1)
+    assert parts.shape == (num_mcmc_samples, -(-100 // num_mcmc_samples), len(acqf.baseline) + 1)
+    assert len(parts.flatten(end_dim=1).unique(dim=0)) == parts.shape[:2].numel()
+
+
+def test_improvement_is_nearer_to_the_truth_than_with_the_same_samples_for_every_set():
+    """The truth are many times more samples."""
+    model, X = random_ensemble(4, n=20, num_mcmc_samples=16), points(50, 2, seed=3).unsqueeze(1)
+    truth = NoisyExpectedImprovement(model, log=False, num_samples=16 * 2**14, seed=99)(X)
+    errors = {"own": 0.0, "shared": 0.0}
+    for seed in range(5):
+        acqf = NoisyExpectedImprovement(model, log=False, num_samples=16 * 64, seed=seed)
+        errors["own"] += (acqf(X) - truth).square().mean().item()
+        errors["shared"] += (botorch(model, acqf, log=False, seed=seed)(X) - truth).square().mean().item()
+    assert errors["own"] < 0.5 * errors["shared"]
 
 
 @pytest.mark.parametrize(("n", "dim", "num_mcmc_samples"), [(2, 1, 1), (40, 2, 5), (60, 6, 16)])

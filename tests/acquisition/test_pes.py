@@ -7,6 +7,7 @@ import torch
 from acquisition_contract import points
 from botorch.acquisition.predictive_entropy_search import qPredictiveEntropySearch
 from optima_contract import OptimaContract, one_set, some_optima
+from scipy.stats import truncnorm
 from test_entropy_search import botorch_model
 
 from scorebo.acquisition import PES
@@ -145,10 +146,62 @@ def test_fallbacks_are_counted(monkeypatch):
     inputs, _ = some_optima(model)
     assert PES(model, inputs).num_fallbacks == 0
     monkeypatch.setattr("scorebo.acquisition.pes.fit_sites", lambda *args: fit_sites(*args, max_iterations=1))
+    assert PES(model, inputs).num_fallbacks == 0
+    monkeypatch.setattr("scorebo.acquisition.orthant.MAX_SWEEPS", 1)
     acqf = PES(model, inputs)
     assert acqf.num_fallbacks == 12
     # What is left is the constraint at x alone.
     torch.testing.assert_close(acqf(X), PES(model, inputs, condition_on_observed=False)(X), rtol=1e-9, atol=1e-12)
+
+
+def test_updates_in_turn_give_the_sites_of_parallel_updates():
+    model = random_ensemble(1, n=30, dim=3, num_mcmc_samples=6)
+    mean, covariance = model.joint(model.train_X)
+    parallel = fit_sites(mean, covariance, tolerance=1e-10, max_iterations=1000)
+    in_turn = fit_sites(mean, covariance, tolerance=1e-10, max_iterations=0)
+    assert parallel.converged.all()
+    assert in_turn.converged.all()
+    torch.testing.assert_close(in_turn.precision, parallel.precision, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(in_turn.shift, parallel.shift, rtol=1e-6, atol=1e-9)
+
+
+def near_copies(n, apart, mean):
+    """A normal number n times, each time with a little noise: parallel updates overshoot."""
+    covariance = torch.ones(n, n, dtype=torch.float64) + apart * torch.eye(n, dtype=torch.float64)
+    return torch.full((1, n), mean, dtype=torch.float64), covariance[None]
+
+
+@pytest.mark.parametrize("mean", [-6.0, -1.0, 0.5])
+@pytest.mark.parametrize(("n", "apart"), [(10, 1e-6), (60, 1e-2), (60, 1e-6)])
+def test_constraints_that_say_the_same(n, apart, mean, monkeypatch):
+    problem = near_copies(n, apart, mean)
+    sites = fit_sites(*problem, tolerance=1e-8)
+    assert sites.converged.all()
+    assert (sites.precision > 0).all()
+    # Under the sites every coordinate has the moments of its constraint under the cavity.
+    fitted = torch.linalg.inv(torch.linalg.inv(problem[1][0]) + torch.diag(sites.precision[0]))
+    located = problem[0][0] + fitted @ (sites.shift - sites.precision * problem[0])[0]
+    cavity = 1.0 / (1.0 / fitted.diagonal() - sites.precision[0])
+    center = cavity * (located / fitted.diagonal() - sites.shift[0])
+    a, scale = (-center / cavity.sqrt()).numpy(), cavity.sqrt().numpy()
+    truncated = truncnorm(a, float("inf"), loc=center.numpy(), scale=scale)
+    assert located.numpy() == pytest.approx(truncated.mean(), rel=1e-3)
+    assert fitted.diagonal().numpy() == pytest.approx(truncated.var(), rel=1e-3)
+    monkeypatch.setattr("scorebo.acquisition.orthant.MAX_SWEEPS", 0)
+    if n == 60 and apart == 1e-6:
+        assert not fit_sites(*problem).converged.any()  # without updates in turn
+
+
+def test_only_what_fails_is_updated_in_turn(monkeypatch):
+    hard, easy = near_copies(20, 1e-6, -1.0), near_copies(20, 100.0, 0.5)
+    problems = [torch.cat(parts) for parts in zip(hard, easy, strict=True)]
+    sites = fit_sites(*problems)
+    monkeypatch.setattr("scorebo.acquisition.orthant.MAX_SWEEPS", 0)
+    alone = fit_sites(*problems)
+    assert sites.converged.tolist() == [True, True]
+    assert alone.converged.tolist() == [False, True]
+    assert torch.equal(sites.precision[1], alone.precision[1])
+    assert torch.equal(sites.shift[1], alone.shift[1])
 
 
 def test_impossible_constraints_fall_back():

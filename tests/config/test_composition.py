@@ -38,7 +38,8 @@ def test_benchmark_selects_model_and_mcmc_and_the_command_line_wins():
 
 def test_the_paper_s_optimizer_numbers():
     optimizer = compose(BASE).acquisition_optimizer
-    assert dict(optimizer) == {"raw_samples": 1024, "num_restarts": 20, "maxiter": 100, "sample_around_best_sigma": 0.1}
+    numbers = {"raw_samples": 1024, "num_restarts": 20, "maxiter": 100, "sample_around_best_sigma": 0.1}
+    assert dict(optimizer) == numbers | {"version": 2}
 
 
 def test_model_named_like_a_truth_value():
