@@ -9,14 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Finding
+from scorebo.report.claims import Finding
+from scorebo.report.claims.text import SIGNS
 from scorebo.report.html.stopped import ranges, span, stopped_groups
 from scorebo.report.html.templates import part
 from scorebo.report.provenance import DIGITS
 from scorebo.report.statistics.table import paper_order
 from scorebo.store.columns import PHASES, phase_columns
 
-SIGNS = {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_RUN: "–"}
 PHASE_WORDS = {"fit": "Fit", "metrics": "Metrics", "acquisition": "Acquisition", "evaluate": "Evaluation"}
 _NAMES = ["benchmark", "model", "acquisition"]
 
