@@ -40,9 +40,9 @@ def format_scorecard(findings: Sequence[Finding], markdown: bool = False) -> str
     """Every claim with its verdict, and every statement of it with estimate, interval and number of seeds."""
     counts = Counter(finding.verdict for finding in findings)
     total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
-    legend = "; ".join(f"{SIGNS[verdict]} {verdict}: {words}" for verdict, words in LEGEND.items())
+    legend = "\n".join(f"{SIGNS[verdict]} {verdict}: {words}" for verdict, words in LEGEND.items())
     text = (_markdown if markdown else _plain)(findings)
-    return f"{text}\n\n{len(findings)} claims: {total}.\n{textwrap.fill(legend + '.', WIDTH)}"
+    return f"{text}\n\n{len(findings)} claims: {total}.\n\n{legend}"
 
 
 def evidence_words(chosen: Iterable[Selection]) -> str:

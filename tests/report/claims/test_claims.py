@@ -422,7 +422,7 @@ def test_text_markdown_and_command(tmp_path, capsys):
     text = format_scorecard(findings)
     assert "P1   NOT RUN (no runs of experiment=priors)" in text
     assert re.search(r"P4   (AGREES|DISAGREES) \(not significant: ", text)
-    assert "▽ disagrees: the estimates are against the paper" in " ".join(text.split())
+    assert "▽ disagrees: the estimates are against the paper" in text
     markdown = format_scorecard(findings, markdown=True)
     assert markdown.startswith("| claim | verdict | seeds | statements |\n|---|---|---|---|\n| **P1** ")
     assert all(line.count("|") == 5 for line in markdown.splitlines()[:5] if "\\|" not in line)
