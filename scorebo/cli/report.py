@@ -48,8 +48,8 @@ SCORECARD_EXAMPLES = """examples:
   scorebo scorecard --results results --scale paper --markdown
   scorebo scorecard --results results --claim my_module:my_claim
 
-Each claim of the paper is tested on the runs of its own experiments: supported, contradicted, undecided (with the seeds
-still needed) or not run."""
+Each claim of the paper is tested on the runs of its own experiments: significantly supported or contradicted, agrees or
+disagrees by its estimates (with the seeds still needed), undecided, or not run."""
 
 REPORT_EXAMPLES = """examples:
   scorebo report --results results --out report.html

@@ -130,7 +130,7 @@ def test_a_claim_is_one_file(folder, installed):
     more = [] if installed else ["--claim", "my_claim:claim"]
     said = command(folder, "scorecard", *more, installed=installed)
     assert "MINE SUPPORTED (at scale small, not the paper's budgets)\n     BALD ends with an RMSE below 1000" in said
-    assert re.search(r"✓ 3 - log10 RMSE on gramacy1: \+\S+ \[.*\], 10 seeds", said)
+    assert re.search(r"✓ 3 - log10 RMSE on gramacy1: \S+ \(95 % \S+ to \S+\), 10 seeds", said)
     assert "19 claims: " in said
     command(folder, "report", "--experiment", "al_mll", "--out", "report.html", *more, installed=installed)
     assert "BALD ends with an RMSE below 1000" in (folder / "report.html").read_text()

@@ -1,4 +1,4 @@
-"""The paper's claims as tests: each is a small object, and the scorecard is the verdict on every one."""
+"""The paper's claims as tests: each is a few statements, and the scorecard is the verdict on every one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from scorebo.report.claims import active_learning, analytic, high_dimensional, optimization
-from scorebo.report.claims.base import Claim, Evidence, Finding, MissingRunsError, Part, judge
+from scorebo.report.claims.base import (
+    Claim,
+    Evidence,
+    MissingRunsError,
+    Part,
+    Sample,
+    alike,
+    below_others,
+    best_count,
+    greater,
+    pooled,
+    positive,
+    within,
+)
+from scorebo.report.claims.judge import Finding, Statement, judge
 from scorebo.report.claims.per_run import finals
-from scorebo.report.claims.statements import alike, below_others, greater, holds, positive, within
 from scorebo.report.claims.text import format_scorecard
 from scorebo.report.registry import Registry
 
@@ -25,6 +38,7 @@ def scorecard(evidence: Evidence, claims: Iterable[Claim] = CLAIMS.values()) -> 
     return findings
 
 
-__all__ = ["CLAIMS", "Claim", "Evidence", "Finding", "MissingRunsError", "Part", "judge", "scorecard"]
-# What claims are made of: outcomes by task, and statements that are tested on them.
-__all__ += ["alike", "below_others", "finals", "format_scorecard", "greater", "holds", "positive", "within"]
+__all__ = ["CLAIMS", "Claim", "Evidence", "Finding", "MissingRunsError", "Statement", "judge", "scorecard"]
+# What claims are made of: outcomes by task, and statements on them.
+__all__ += ["Part", "Sample", "alike", "below_others", "best_count", "finals", "format_scorecard", "greater", "pooled"]
+__all__ += ["positive", "within"]

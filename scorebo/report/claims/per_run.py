@@ -10,8 +10,25 @@ import pandas as pd
 from scorebo.report.claims.base import MissingRunsError
 from scorebo.report.statistics import finals_by_task
 from scorebo.report.statistics.final_values import compared_column, horizon_of, method_names
-from scorebo.report.statistics.regrets import measured_rows
+from scorebo.report.statistics.regrets import LEAST, measured_rows
 from scorebo.report.style import method_order
+
+# Metrics that are shown beside the paper's, by the column that has them in place of its.
+BESIDE = {
+    "negative_mll": ("in task units", "negative_mll_task_units"),
+    "best_observed": ("best noiseless value", "best_noiseless"),
+}
+
+
+def with_beside(table: pd.DataFrame, metric: str) -> tuple[str, pd.DataFrame] | None:
+    """What the metric beside a paper's is called, and the table with it in place of the paper's; None without values.
+
+    The two are read alike: they have one sense and one kind of unit.
+    """
+    name, column = BESIDE[metric]
+    if column not in table or not np.isfinite(table[column].astype(float)).any():
+        return None
+    return name, table.assign(**{metric: table[column]})
 
 
 def finals(table: pd.DataFrame, metric: str) -> dict[str, pd.DataFrame]:
@@ -42,13 +59,14 @@ def _of_task(task: str, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def fluctuation(table: pd.DataFrame, metric: str, task: str) -> pd.DataFrame:
-    """How much a run's metric jumps from model to model in its second half: the mean absolute change."""
+    """How much a run's metric jumps from model to model in its second half: log10 of the mean absolute change."""
     wide = _curves(table, metric).get(task)
     if wide is None:
         raise MissingRunsError(f"no runs on {task}")
     at = wide.index.get_level_values("num_observations")
     late = wide[at >= at.min() + 0.5 * (at.max() - at.min())]
-    return late.groupby(level="seed").diff().abs().groupby(level="seed").mean()
+    jumps = late.groupby(level="seed").diff().abs().groupby(level="seed").mean()
+    return jumps.clip(lower=LEAST).apply(np.log10)
 
 
 def _curves(table: pd.DataFrame, metric: str) -> dict[str, pd.DataFrame]:
@@ -100,12 +118,26 @@ def per_run(summary: pd.DataFrame, values: pd.Series, last: bool = False) -> pd.
     return (groups.last() if last else groups.mean()).unstack("method")
 
 
+def spread(summary: pd.DataFrame, parameters: Sequence[str]) -> pd.DataFrame:
+    """A run's share in the spread of log10 of the parameters over sets and runs, in decades, `seeds x methods`.
+
+    The root of the mean square, over models, parameters and sets, of the distance from the method's mean over all
+    runs at the same number of observations.
+    """
+    mean, deviation = (moment(summary, which)[list(parameters)] for which in ("mean", "std"))
+    center = mean.groupby(level=["method", "num_observations"]).transform("mean")
+    squares = (deviation.fillna(0.0) ** 2 + (mean - center) ** 2).mean(axis=1)
+    return per_run(summary, squares).apply(np.sqrt)
+
+
 def slopes(summary: pd.DataFrame, parameters: Sequence[str]) -> pd.DataFrame:
-    """Slope of the parameters' mean log10 over each run, in decades a hundred observations, `seeds x methods`."""
-    level = summary[[(name, "mean") for name in parameters]].mean(axis=1)
+    """Slope of the parameters' mean log10 over the second half of each run, in decades a hundred observations.
 
-    def slope(curve: pd.Series) -> float:
-        at = curve.index.get_level_values("num_observations").to_numpy(float)
-        return 100.0 * float(np.polyfit(at, curve.to_numpy(), 1)[0]) if len(at) > 1 else np.nan
-
-    return level.groupby(level=["seed", "method"]).apply(slope).unstack("method")
+    In the first half parameters that converge move as well. Returns `seeds x methods`.
+    """
+    level = moment(summary, "mean")[list(parameters)].mean(axis=1).unstack(["method", "seed"]).sort_index()
+    at = level.index.to_numpy(float)
+    late = level[at >= (at.min() + at.max()) / 2]
+    n = late.notna().mul(late.index.to_numpy(float), axis=0).where(late.notna())
+    away = n - n.mean()
+    return 100.0 * ((away * late).sum() / (away**2).sum()).unstack("method")

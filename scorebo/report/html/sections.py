@@ -12,7 +12,8 @@ import pandas as pd
 
 from scorebo.launch.status import STOPPED, RunStatus, survey
 from scorebo.launch.sweep import sweeps_in
-from scorebo.report.claims.base import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED, Finding
+from scorebo.report.claims import Finding
+from scorebo.report.claims.text import SIGNS
 from scorebo.report.html.templates import part
 from scorebo.report.provenance import DIGITS
 from scorebo.report.query import Query
@@ -20,7 +21,6 @@ from scorebo.report.selection import Selection
 from scorebo.report.statistics.table import NAMES, RUN, paper_order
 from scorebo.store.columns import PHASES, phase_columns
 
-SIGNS = {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", NOT_RUN: "–"}
 PHASE_WORDS = {"fit": "Fit", "metrics": "Metrics", "acquisition": "Acquisition", "evaluate": "Evaluation"}
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 

@@ -19,9 +19,9 @@ import pandas as pd
 from scorebo.errors import InputError
 from scorebo.files import storage_errors, write_atomically
 from scorebo.report import provenance
-from scorebo.report.claims import CLAIMS, Claim, scorecard
-from scorebo.report.claims.base import NOT_RUN, Finding
-from scorebo.report.claims.text import evidence_words
+from scorebo.report.claims import CLAIMS, Claim, Finding, scorecard
+from scorebo.report.claims.base import NOT_RUN
+from scorebo.report.claims.text import LEGEND, SIGNS, evidence_words
 from scorebo.report.evidence import Evidence
 from scorebo.report.failures import ledger_lines
 from scorebo.report.figures import FIGURES
@@ -132,7 +132,7 @@ def _page(
         title=f"scorebo: {', '.join(folder.resolve().name for folder in evidence.query.folders)}",
         subtitle=_subtitle(evidence),
         overview=sections.overview_section(rows, content.words, findings, len(drawn), len(figures)),
-        scorecard=part("scorecard", findings, sections.SIGNS, evidence_words(evidence.chosen)),
+        scorecard=part("scorecard", findings, SIGNS, LEGEND, evidence_words(evidence.chosen)),
         figures=figures,
         health=part("health", THRESHOLDS, health(rows).to_dict("records")),
         timings=sections.timings_section(rows),

@@ -80,7 +80,8 @@ def _task(task: str, rows: pd.DataFrame, column: str, maximized: bool) -> TaskFi
     at = wide.index.to_numpy(float)
     final = wide.iloc[-1].unstack("method")
     # A value missing on the way leaves the area unknown: two areas must be of the same points to be compared.
-    area = wide.iloc[0] if len(at) == 1 else wide.apply(lambda curve: np.trapezoid(curve, at) / (at[-1] - at[0]))
+    curves = wide.to_numpy().T.copy()
+    area = wide.iloc[0] if len(at) == 1 else pd.Series(np.trapezoid(curves, at) / (at[-1] - at[0]), wide.columns)
     return TaskFinals(task, horizon, final, area.unstack("method"), tuple(_missing(task, final, horizon)))
 
 

@@ -15,11 +15,13 @@ from scorebo.config.sweep import sweep_configs
 from scorebo.errors import InputError
 from scorebo.launch.sweep import FAILED, Sweep
 from scorebo.report import FIGURES, provenance
-from scorebo.report.claims.base import UNDECIDED, Finding, Part
+from scorebo.report.claims import Finding, Statement
+from scorebo.report.claims.base import UNDECIDED
+from scorebo.report.claims.text import LEGEND, SIGNS
 from scorebo.report.evidence import Evidence
 from scorebo.report.html.page_figures import PageFigure, page_figure
 from scorebo.report.html.panels import CONTRAST, DARK_PAGE, SYMBOLS, contrast, figure_panels, numbers, on_dark
-from scorebo.report.html.sections import SIGNS, ranges
+from scorebo.report.html.sections import ranges
 from scorebo.report.html.templates import part, templates
 from scorebo.report.html.write import write_report
 from scorebo.report.provenance_check import compare_with_now
@@ -172,7 +174,7 @@ def test_what_is_written_into_the_page_cannot_break_it():
     assert json.loads(written) == {"notes": [nasty]}
     who = {"benchmark": nasty, "model": nasty, "acquisition": nasty}
     figure = PageFigure(nasty, nasty, nasty, nasty, data={"notes": [nasty]})
-    statement = Part(nasty, Estimate(1.0), 1, UNDECIDED)
+    statement = Statement(nasty, Estimate(1.0), 1, UNDECIDED)
     finding = Finding(nasty, nasty, UNDECIDED, 1, None, (statement,), note=nasty)
     stopped = who | {
         "state": nasty,
@@ -186,7 +188,7 @@ def test_what_is_written_into_the_page_cannot_break_it():
     origin = {"git": {"commit": nasty}, "packages": {nasty: nasty}, "runs": {}}
     for shown in (
         part("overview", [(nasty, nasty)], nasty, 1, [(nasty, nasty, 1)]),
-        part("scorecard", [finding], SIGNS, nasty),
+        part("scorecard", [finding], SIGNS, LEGEND, nasty),
         part("figure", figure),
         part("figure_list", [figure]),
         part("failures", [fallback], [stopped], [stopped]),
