@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scorebo.store.collect import describe_runs, find_runs
-from scorebo.store.ledger import read_ledger
+from scorebo.store.ledger import REFRESH, read_ledger
 
 SHOWN = 8
 # Cold chains that are part of the sampler's plan.
@@ -29,7 +29,7 @@ def ledger_lines(
     for folder in sorted(find_runs(results) if chosen is None else chosen):
         for entry in read_ledger(folder):
             reason = str(entry.get("reason", ""))
-            if reason in SCHEDULED and not scheduled:
+            if entry["kind"] == REFRESH and reason in SCHEDULED and not scheduled:
                 continue
             line = lines.setdefault(
                 (str(folder), entry["kind"], reason),

@@ -21,6 +21,7 @@ from scorebo.store.records import read_bytes
 LEDGER = "ledger.jsonl"
 EVALUATION = "evaluation failed"
 ITERATION = "iteration failed"
+REFRESH = "refresh"
 
 Entry = dict[str, Any]
 
@@ -33,7 +34,7 @@ def entries_of(record: Mapping[str, Any]) -> list[Entry]:
     told = (
         ("sampler retried", mcmc.get("retries"), mcmc.get("retry_reason")),
         ("sampler replaced", fallback and 1, fallback),
-        ("refresh", refresh_reason and 1, refresh_reason),
+        (REFRESH, refresh_reason and 1, refresh_reason),
         ("acquisition fell back", record.get("acquisition_fallbacks"), None),
         ("block jittered", record.get("jittered_blocks"), None),
         ("optimum beaten", beaten and 1, f"by {beaten}"),

@@ -20,7 +20,7 @@ from scorebo.run.loop import execute
 from scorebo.search.box import unit_box
 from scorebo.store import read_records
 from scorebo.store.collect import find_runs
-from scorebo.store.stored_config import read_config
+from scorebo.store.identity import read_config
 from scorebo.transforms.standardize import DataTransform
 
 SYNTHETIC = ("branin", "rosenbrock2", "hartmann3", "rosenbrock4", "hartmann4", "hartmann6")
