@@ -207,7 +207,7 @@ def _compare(options: argparse.Namespace) -> None:
         return
     tables = [format_comparison(comparison)]
     if published is not None:
-        tables.append(format_beside(published, metric.words))
+        tables.append(format_beside(published, metric.label))
     print("\n\n".join([*tables, f"({chosen})"]))
 
 
