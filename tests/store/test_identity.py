@@ -189,7 +189,7 @@ class TestVersion:
     def test_is_not_passed_to_the_class(self, tmp_path):
         nodes = ("benchmark", "model", "mcmc", "acquisition", "acquisition_optimizer")
         plain = compose(tiny_overrides(tmp_path))
-        config = as_dict(compose([*tiny_overrides(tmp_path), *(f"+{node}.version=2" for node in nodes)]))
+        config = as_dict(compose([*tiny_overrides(tmp_path), *(f"++{node}.version=3" for node in nodes)]))
         assert run_id(config) != run_id(plain)
         assert execute(config)["kind"] == "final"
 
