@@ -56,7 +56,7 @@ def transform(y: Tensor, power: float) -> Tensor:
 
 def log_derivative(y: Tensor, power: float) -> Tensor:
     """Logarithm of the derivative of `transform`, which is (1 + |y|)^(λ−1) for y ≥ 0 and (1 + |y|)^(1−λ) for y < 0."""
-    return torch.where(y >= 0, power - 1.0, 1.0 - power) * y.abs().log1p()
+    return (power - 1.0) * y.sign() * y.abs().log1p()
 
 
 def untransform(z: Tensor, power: float) -> Tensor:

@@ -132,7 +132,7 @@ def test_a_strategy_from_elsewhere():
         ({"name": "a", "_target_": "scorebo.acquisition.SALT"}, {}, "cannot be loaded"),
         ({"name": "a", "_target_": "scorebo.acquisition.sal.ESTIMATOR_NAMES"}, {}, "not a class"),
         ({"name": "a", "_target_": "scorebo.acquisition.SAL", "distanse": "kl"}, {}, "Allowed: distance, estimator"),
-        ({"name": "a", "_target_": "scorebo.acquisition.SAL", "distance": "l2"}, {}, "hellinger, kl, wasserstein"),
+        ({"name": "a", "_target_": "scorebo.acquisition.SAL", "distance": "l2"}, {}, "kl, reverse_kl, wasserstein"),
         ({"name": "a", "_target_": "scorebo.acquisition.Sobol", "step": 1}, {}, "Allowed: none"),
         ({"name": "a", "_target_": "scorebo.acquisition.UCB", "beta": -1}, {}, "beta must be"),
         ({"name": "a", "_target_": "scorebo.acquisition.JES", "exploit_probability": -1}, {}, "exploit_probability"),

@@ -44,7 +44,7 @@ def complete(*words):
         (["sweep", "scale=s"], ["scale=small", "scale=smoke"]),
         (["sweep", "--scale", ""], ["paper", "small", "smoke"]),
         (["sweep", "--d"], ["--dry-run"]),
-        (["plot", "al-"], ["al-mll", "al-rmse"]),
+        (["plot", "al-"], ["al-mll", "al-mll-task-units", "al-rmse"]),
         (["plot", "al-mll", "al-"], []),
         (["plot", "--out", "al-"], []),
         (["plot", "al-mll", "--experiment", "al_m"], ["al_mll"]),

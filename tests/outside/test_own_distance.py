@@ -106,7 +106,7 @@ def test_runs_with_it(tmp_path, benchmark, acquisition, estimator):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("bhatta", "Unknown distance 'bhatta'. Allowed: hellinger, kl, wasserstein, your_package.YourClass"),
+        ("bhatta", "Unknown distance 'bhatta'. Allowed: hellinger, kl, reverse_kl, wasserstein, your_package"),
         ("own_distance.Bhatta", "The distance 'own_distance.Bhatta' cannot be loaded. AttributeError"),
         ("own_distance.Jeffreys", "The distance 'own_distance.Jeffreys' lacks the method estimate"),
         ("scorebo.acquisition.SAL", "is not a subclass of scorebo.acquisition.distances.Distance"),

@@ -194,7 +194,7 @@ class TestReport:
         chosen = ["report", "--results", "runs", "--experiment", "al_mll", "--seeds", "1-2", "--out", "out.html"]
         assert main(chosen) == 0
         data, _ = shown()
-        assert list(data["figures"]) == ["al-mll"]
+        assert list(data["figures"]) == ["al-mll", "al-mll-task-units"]
         assert len(data["runs"]) == 10
         assert re.findall(r">(P\d+)</th>", Path("out.html").read_text()) == ["P2", "P4"]
 

@@ -105,9 +105,10 @@ def test_densities_in_the_tasks_units_are_those_of_a_model_of_the_outputs_as_the
     seen = y if power is None else torch.from_numpy(stats.yeojohnson(y.numpy(), power))
     transform = DataTransform(task.bounds, -1.0, float(seen.mean()), float(seen.std()), power)
     unit, std = transform.to_unit(X), transform.output_std
-    sets = {"lengthscale": torch.tensor([[0.3, 0.4], [0.6, 0.2]]), "outputscale": torch.tensor([1.0, 2.0])}
-    noise, mean = torch.tensor([0.01, 0.1]), torch.tensor([0.0, 0.5])
-    model = FullyBayesianGP(unit, transform.to_model(y), noise=noise, mean=mean, **sets)
+    drawn = ([[0.3, 0.4], [0.6, 0.2]], [1.0, 2.0], [0.01, 0.1], [0.0, 0.5])
+    lengthscale, outputscale, noise, mean = (torch.tensor(values, dtype=torch.float64) for values in drawn)
+    sets = {"lengthscale": lengthscale, "outputscale": outputscale}
+    model = FullyBayesianGP(unit, transform.to_model(y), noise=noise, mean=mean, noise_floor=1e-6, **sets)
     quality = metrics.evaluate(model, task, transform, 1, 4)
 
     points = metrics.test_points("branin_al", 1, 4, 2)

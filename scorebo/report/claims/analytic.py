@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import Tensor
 
 from scorebo.report.claims import base
 from scorebo.report.claims.base import Claim, Evidence, Part, Sample
 from scorebo.report.small_fits import EXACT_SAMPLES, distances_per_set, grid, small_fit
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FITS = range(1, 11)
 # Both are sums of logarithms of order one over a few sets: some hundred roundings.
