@@ -131,7 +131,7 @@ def alike(what: str, frames: Sequence[pd.DataFrame], first: str, second: str, ma
 
 
 def beside(part: Part, scale: str, compared: Part) -> Part:
-    """A part by another metric than the paper's: judged and shown beside it, without a say in the claim."""
+    """A part by another metric than the paper's: tested and shown beside it; it does not count for the claim."""
     return replace(part, what=f"{scale}: {part.what}", role=SHOWN, compared=compared)
 
 
