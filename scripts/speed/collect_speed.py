@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1] / "validation"))  # which invents the results
+
 from synthetic_results import make_results, write_records
 
 from scorebo.config.compose_many import Composer
