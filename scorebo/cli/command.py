@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from scorebo import __version__
+from scorebo.cli.archive import add_commands as add_archive_commands
 from scorebo.cli.completion import add_command as add_completion_command
 from scorebo.cli.data import add_commands as add_data_commands
 from scorebo.cli.launch import add_commands as add_launch_commands
@@ -140,6 +141,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_selection(collect, "all of them", results=False)
 
     add_report_commands(add)
+    add_archive_commands(add)
 
     replay = add("replay", "Repeat one iteration of a stored run and compare.", REPLAY_EXAMPLES, _replay)
     replay.add_argument("run", metavar="RUN", help="folder of the run, or the beginning of its id")
@@ -222,17 +224,17 @@ def _chosen(options: argparse.Namespace) -> set[str] | None:
 
 def _replay(options: argparse.Namespace) -> int:
     from scorebo.store.collect import find_run
-    from scorebo.store.environment import changes_since, last_session
+    from scorebo.store.environment import changes_since
     from scorebo.threads import limit_threads
 
-    folder = find_run(options.run, options.results)
-    session = last_session(folder)
+    run = find_run(options.run, options.results)
+    session = run.session()
     limit_threads(session.get("threads") or 1)
     _add_working_folder()
     from scorebo.run.replay import replay
 
-    done = replay(folder, options.iteration)
-    what = f"{folder}, iteration {done.iteration}"
+    done = replay(run, options.iteration)
+    what = f"{run.place}, iteration {done.iteration}"
     if done.failure:
         print(f"{what}: {done.failure}")
     if not done.differences:
@@ -249,9 +251,9 @@ def _replay(options: argparse.Namespace) -> int:
 def _failures(options: argparse.Namespace) -> None:
     import json
 
-    from scorebo.report.failures import describe_line, ledger_lines
+    from scorebo.report.failures import describe_line, ledger_lines, runs_in
 
-    lines = ledger_lines(options.results, scheduled=options.scheduled, run_ids=_chosen(options))
+    lines = ledger_lines(runs_in(options.results, _chosen(options)), scheduled=options.scheduled)
     for line in lines:
         print(json.dumps(line) if options.json else describe_line(line))
     if not lines and not options.json:

@@ -15,7 +15,7 @@ from scorebo.report.evidence import Evidence
 from scorebo.report.provenance import DIGITS, commit_words, digests, package_words
 from scorebo.report.query import Query
 from scorebo.store import collect, collect_hyperparameters
-from scorebo.store.collect import Sources
+from scorebo.store.sources import Sources
 
 
 class State(NamedTuple):

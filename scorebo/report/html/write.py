@@ -30,9 +30,8 @@ from scorebo.report.html.page_figures import PageFigure, figures_of, page_figure
 from scorebo.report.html.templates import page, part
 from scorebo.report.statistics.health import THRESHOLDS, health
 from scorebo.report.style import label, title
-from scorebo.store import find_runs
-from scorebo.store.collect import sources_text
-from scorebo.store.environment import last_session
+from scorebo.store.sources import runs_by_digits, sources_text
+from scorebo.store.stored_run import StoredRun
 
 
 class Content(NamedTuple):
@@ -127,7 +126,7 @@ def _page(
     last = rows.drop_duplicates("run_id", keep="last")
     drawn = {figure.id: figure.data for figure in figures if figure.data}
     origin = provenance.describe("report", rows, invocation, content.selection)
-    there = {f.name.rpartition("-")[2]: f for root in reversed(evidence.query.folders) for f in find_runs(root)}
+    there = runs_by_digits(evidence.query.folders)
     return page(
         title=f"scorebo: {', '.join(folder.resolve().name for folder in evidence.query.folders)}",
         subtitle=_subtitle(evidence),
@@ -153,16 +152,15 @@ def _subtitle(evidence: Evidence) -> str:
     return f"Runs of experiment {evidence.query.experiment}." if evidence.query.experiment else "Selected runs."
 
 
-def _failures(evidence: Evidence, wanted: frozenset[str], there: Mapping[str, Path], unfinished: Any) -> str:
+def _failures(evidence: Evidence, wanted: frozenset[str], there: Mapping[str, StoredRun], unfinished: Any) -> str:
     short = {run[: provenance.DIGITS] for run in wanted}
-    shown = {str(folder) for run, folder in there.items() if run in short}  # of a run in two folders one
-    query, roots = evidence.query, evidence.query.folders
-    lines = [line for root in roots for line in ledger_lines(root) if line["run"] in shown]
+    query, roots = evidence.query, [root for root in evidence.query.folders if root.is_dir()]
+    lines = ledger_lines(run for identity, run in there.items() if identity in short)
     stopped = {run.run_id: run for root in roots for run in sections.stopped_runs(root, short, evidence.chosen, query)}
     return sections.failures_section(lines, unfinished, list(stopped.values()))
 
 
-def _provenance(evidence: Evidence, there: Mapping[str, Path], origin: Mapping[str, Any]) -> str:
+def _provenance(evidence: Evidence, there: Mapping[str, StoredRun], origin: Mapping[str, Any]) -> str:
     written = datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")
     folders = [root.resolve() for root in evidence.query.folders]
     digest = hashlib.sha256(json.dumps(origin["runs"], sort_keys=True).encode()).hexdigest()[:16]
@@ -171,8 +169,8 @@ def _provenance(evidence: Evidence, there: Mapping[str, Path], origin: Mapping[s
     return part("provenance", origin, command, written, folders, digest, dict(sessions.most_common()))
 
 
-def _session(folder: Path) -> tuple[str, ...]:
-    session = last_session(folder)
+def _session(run: StoredRun) -> tuple[str, ...]:
+    session = run.session()
     commit = provenance.commit_words(session.get("git"), provenance.DIGITS)
     packages = provenance.package_words(session.get("packages", {}))
     cpu = str(session.get("machine", {}).get("cpu") or "unknown")

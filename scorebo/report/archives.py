@@ -1,0 +1,129 @@
+"""Which finished runs go into which archive."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from scorebo.config import available
+from scorebo.config.compose_many import Composer
+from scorebo.errors import InputError
+from scorebo.report.figures import FIGURES
+from scorebo.report.query import Query
+from scorebo.report.selection import select, selected_ids
+from scorebo.store.archive.file import SUFFIX
+from scorebo.store.archive.read import Archive, ArchivedRun
+from scorebo.store.archive.write import rows_of, unused, write_archive
+from scorebo.store.collect import describe_runs
+from scorebo.store.sources import archives_in
+from scorebo.store.stored_run import refuse_conflict
+
+# Seeds of one file in a folder of archives.
+BLOCK = 10
+# What runs are called that belong to no experiment.
+OTHER = "runs"
+# Experiments whose hyperparameters claims read, although no figure shows them.
+CLAIMED = {"bo_regret"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file that is written, and what enters it."""
+
+    path: Path
+    experiment: str | None
+    scale: str | None
+    runs: list[dict[str, Any]]
+
+
+def create(query: Query, out: Path, kind: str, problems: list[str]) -> list[tuple[Path, int, int]]:
+    """Archive the finished runs asked for that are not archived there; returns path, runs and iterations of each file.
+
+    Args:
+        query: which runs.
+        out: a file, beside which what is new later goes into one of the next name; or a folder, which gets a file for
+            each experiment and block of seeds.
+        kind: full or summary.
+        problems: gets what could not be read.
+    """
+    runs = describe_runs(query.folders, problems, selected_ids(query))
+    there = _archived(out, kind, problems)
+    new = [run for run in runs if _is_new(run, there)]
+    membership = _membership(pd.DataFrame(new), query) if new else {}
+    moments = {run for run, (experiment, _) in membership.items() if experiment in _with_hyperparameters(query)}
+    made = []
+    for target in _targets(new, membership, out):
+        path = unused(target.path)
+        about = {"experiment": target.experiment, "scale": target.scale}
+        rows = rows_of((run["stored"] for run in target.runs), kind, moments, problems)
+        for first in rows:  # a file is begun when there is something to put there
+            made.append((path, *write_archive(path, chain([first], rows), kind, about)))
+    return made
+
+
+def _archived(out: Path, kind: str, problems: list[str]) -> dict[str, ArchivedRun]:
+    """The runs that are in archives of this kind there, by their ids."""
+    if out.suffix == SUFFIX:
+        paths = [path for path in (out, *out.parent.glob(f"{out.stem}-*{SUFFIX}")) if path.exists()]
+    else:
+        paths = archives_in(out, problems) if out.exists() else []
+    found: dict[str, ArchivedRun] = {}
+    for archive in map(Archive, paths):
+        if archive.kind == kind:
+            found |= {run.head["run_id"]: run for run in archive.runs(problems)}
+    return found
+
+
+def _is_new(run: dict[str, Any], there: dict[str, ArchivedRun]) -> bool:
+    """Whether a run is not archived; one that is, with another content, is refused."""
+    if run["run_id"] not in there:
+        return True
+    refuse_conflict(there[run["run_id"]], run["stored"])
+    return False
+
+
+def _membership(table: pd.DataFrame, query: Query) -> dict[str, tuple[str, str | None]]:
+    """The experiment of each run, of several the first, and its scale."""
+    composer = Composer(query.config_dir)
+    found: dict[str, tuple[str, str | None]] = {}
+    for name in [query.experiment] if query.experiment else available("experiment", query.config_dir):
+        asked = replace(query, experiment=name, everything=False, scale=query.scale if query.experiment else None)
+        with contextlib.suppress(InputError):  # none of its runs is there
+            chosen = select(table, asked, composer=composer)
+            found = dict.fromkeys(chosen.table["run_id"], (name, chosen.scale)) | found
+    return found
+
+
+def _with_hyperparameters(query: Query) -> set[str]:
+    """The experiments whose figures, or claims, show hyperparameters."""
+    composer = Composer(query.config_dir)
+    names = available("experiment", query.config_dir)
+    shown = {name: composer.experiment(name).get("figures") or [] for name in names}
+    return CLAIMED | {name for name, ids in shown.items() if any(_shows(figure) for figure in ids)}
+
+
+def _shows(figure: str) -> bool:
+    return figure in FIGURES and FIGURES[figure].source in ("hyperparameters", "moments")
+
+
+def _targets(runs: Sequence[dict[str, Any]], membership: dict[str, tuple[str, str | None]], out: Path) -> list[Target]:
+    """The files that the runs go into."""
+    if out.suffix == SUFFIX:
+        names = {name for name, _ in membership.values()}
+        scales = {scale for _, scale in membership.values() if scale}
+        return [Target(out, ",".join(sorted(names)) or None, ",".join(sorted(scales)) or None, list(runs))]
+    groups: dict[tuple[str, str | None, int], list[dict[str, Any]]] = {}
+    for run in runs:
+        block = (max(run["seed"], 1) - 1) // BLOCK
+        groups.setdefault((*membership.get(run["run_id"], (OTHER, None)), block), []).append(run)
+    found = []
+    for (experiment, scale, block), members in groups.items():
+        path = out / f"{experiment}-seeds-{block * BLOCK + 1}-{(block + 1) * BLOCK}{SUFFIX}"
+        found.append(Target(path, None if experiment == OTHER else experiment, scale, members))
+    return found
