@@ -123,6 +123,15 @@ def costs(configs: Sequence[Mapping[str, Any]], results: Path) -> dict[str, Cost
     return known
 
 
+def seconds_left(configs: Sequence[Mapping[str, Any]], results: Path) -> list[float | None]:
+    """What is left of each run in seconds of wall time, as `--dry-run` has it; None where that is not known."""
+    known = costs(configs, results)
+    return [
+        None if (cost := known.get(kind_of(config))) is None else cost.of(_done(config), _models(config))
+        for config in configs
+    ]
+
+
 def _mean(costs: Iterable[Sequence[float] | None]) -> float | None:
     """The mean over the kinds of runs of their seconds an iteration, where these are known."""
     means = [statistics.fmean(seconds) for seconds in costs if seconds]

@@ -61,7 +61,7 @@ def create(query: Query, out: Path, kind: str, problems: list[str]) -> list[tupl
     for target in _targets(new, membership, out):
         path = unused(target.path)
         about = {"experiment": target.experiment, "scale": target.scale}
-        rows = rows_of((run["stored"] for run in target.runs), kind, moments, problems)
+        rows = rows_of(target.runs, kind, moments, problems)
         for first in rows:  # a file is begun when there is something to put there
             made.append((path, *write_archive(path, chain([first], rows), kind, about)))
     return made

@@ -14,7 +14,8 @@ from scorebo.errors import InputError
 from scorebo.report.evidence import Evidence
 from scorebo.report.provenance import DIGITS, commit_words, digests, package_words
 from scorebo.report.query import Query
-from scorebo.store import collect, collect_hyperparameters
+from scorebo.store import collect
+from scorebo.store.moments import hyperparameter_table
 from scorebo.store.sources import Sources
 
 
@@ -43,7 +44,7 @@ def compare_with_now(origin: Mapping[str, Any], results: Sources | None = None) 
     further = len(_belonging(table, query, selection.get("experiments") or {}) - set(before))
     rows = table[known]
     if selection.get("source") == "hyperparameters" and len(rows):
-        rows = collect_hyperparameters(query.folders, set(rows["run_id"]))
+        rows = hyperparameter_table(query.folders, set(rows["run_id"]))
     now = digests(rows) if len(rows) else {}
     changed = tuple(run for run in before if run in now and now[run] != before[run])
     gone = tuple(run for run in before if run not in now)

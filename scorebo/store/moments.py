@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scorebo.store.collect import Sources, describe_runs, nothing_found
-from scorebo.store.hyperparameters import in_task_units, place_of
+from scorebo.store.columns import in_double
+from scorebo.store.hyperparameters import collect_hyperparameters, in_task_units, place_of
 from scorebo.store.schema import WHO
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def collect_moments(results: Sources, run_ids: Collection[str] | None = None) ->
     runs = describe_runs(results, problems, run_ids)
     parts = []
     for run in runs:
-        columns = run["stored"].moments(run["run_id"], problems)
+        columns = _moments_of(run, problems)
         if columns.num_rows:
             same = {name: pa.repeat(run[name], len(columns)) for name in (*WHO, "run_id")}
             same["run"] = pa.repeat(run["stored"].name, len(columns))
@@ -76,6 +77,25 @@ def collect_moments(results: Sources, run_ids: Collection[str] | None = None) ->
     table = pd.DataFrame(table[[*first, *order, *last]])
     table.attrs["problems"] = problems
     return table
+
+
+def _moments_of(run: Mapping[str, Any], problems: list[str]) -> pa.Table:
+    """The rows of one run with a model: iteration, observations, moments."""
+    import pyarrow as pa
+
+    stored = run["stored"]
+    if not stored.exact:
+        return rows_with_moments(in_double(stored.columns()))
+    records, _ = stored.good_records(run["run_id"], problems)
+    when = {name: pa.array([r.get(name) for r in records], pa.int64()) for name in ("iteration", "num_observations")}
+    return rows_with_moments(pa.table({**when, **moment_columns(records)}))
+
+
+def hyperparameter_table(results: Sources, run_ids: Collection[str] | None = None) -> pd.DataFrame:
+    """`collect_hyperparameters`; where one of the runs is there as a summary alone, `collect_moments`."""
+    if all(run["stored"].exact for run in describe_runs(results, [], run_ids)):
+        return collect_hyperparameters(results, run_ids)
+    return collect_moments(results, run_ids)
 
 
 def rows_with_moments(columns: pa.Table) -> pa.Table:

@@ -1,7 +1,7 @@
 """An archive as a file: its format, and digests by which damage is noticed before anything of it is believed.
 
-The mark stands in the Parquet file's own metadata, at its end. It names the format, the SHA-256 of all that comes before
-the metadata (the body), and that of the metadata themselves, where its own digits count as zeros.
+The mark stands in the Parquet file's own metadata, at its end. It names the format, the SHA-256 of all that comes
+before the metadata (the body), and that of the metadata themselves, where its own digits count as zeros.
 """
 
 from __future__ import annotations

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
 from scorebo.store.archive.file import DamagedError, check_metadata, not_an_archive
-from scorebo.store.archive.summary import in_double, run_digests
+from scorebo.store.archive.summary import run_digests
 from scorebo.store.archive.write import ABOUT, FULL, files_of
 from scorebo.store.cache import Part, Stamp
 from scorebo.store.checksummed import unseal
+from scorebo.store.columns import in_double
 from scorebo.store.schema import NAMES
 from scorebo.store.stored_run import FILES, FINISHED, RECORDS, StoredRun
 

@@ -42,14 +42,6 @@ def summary_columns(columns: pa.Table) -> pa.Table:
     return single
 
 
-def in_double(columns: pa.Table) -> pa.Table:
-    """The same with floats in double precision, as all tables have them."""
-    import pyarrow as pa
-
-    wide = {pa.float32(): pa.float64()}
-    return columns.cast(pa.schema([(field.name, wide.get(field.type, field.type)) for field in columns.schema]))
-
-
 def run_digests(columns: pa.Table, offsets: Sequence[int]) -> list[str]:
     """The SHA-256 of the columns of each run; its rows are those between two `offsets`. Columns without values are not
     counted, since other runs of the file may bring them in.

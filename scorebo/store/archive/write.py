@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -17,7 +17,6 @@ from scorebo.store.archive.file import EMPTY_MARK, KEY, SUFFIX, write_mark
 from scorebo.store.archive.summary import as_lists, run_digests, summary_columns
 from scorebo.store.checksummed import seal
 from scorebo.store.columns import run_columns
-from scorebo.store.identity import run_folder
 from scorebo.store.moments import moment_columns
 from scorebo.store.schema import NAMES
 from scorebo.store.stored_run import CHECKPOINT, FILES, RECORDS, StoredRun
@@ -47,18 +46,21 @@ def files_of(kind: str) -> list[str]:
     return [file for file in FILES if kind == FULL or file not in NOT_IN_SUMMARY]
 
 
-def row_of(run: StoredRun, kind: str, moments: bool = False) -> Row | None:
-    """The row of a run; None for one that is not finished. `moments`: those of the hyperparameters too."""
-    about = run.describe()
+def row_of(about: Mapping[str, Any], kind: str, moments: bool = False) -> Row | None:
+    """The row of a run, as `describe_runs` has it; None for one that is not finished.
+
+    With `moments` those of the hyperparameters too.
+    """
+    run: StoredRun = about["stored"]
     reading, finished = run.reading(about["run_id"])
     if not finished or reading.problem:
         return None
-    records, config = reading.records, run.config()
+    records = reading.records
     files = {file: data for file in FILES if (data := run.read(file))}
     task = (records[0].get("task") if records else None) or {}
     head = {name: about[name] for name in (*NAMES, "seed", "run_id", "display")}
     head |= {name: task.get(name) for name in ("maximize", "optimal_value")}
-    head |= {"folder": str(run_folder("", config).parent / run.name), "records": len(records)}
+    head |= {"folder": "/".join([*(about[name] for name in NAMES), run.name]), "records": len(records)}
     head["commit"] = (run.session().get("git") or {}).get("commit")
     head["files"] = {file: hashlib.sha256(data).hexdigest() for file, data in files.items()}
     if kind == FULL:
@@ -161,11 +163,13 @@ def unused(path: Path, taken: Collection[Path] = ()) -> Path:
     return found
 
 
-def rows_of(runs: Iterable[StoredRun], kind: str, moments: Collection[str], problems: list[str]) -> Iterator[Row]:
+def rows_of(
+    runs: Iterable[Mapping[str, Any]], kind: str, moments: Collection[str], problems: list[str]
+) -> Iterator[Row]:
     """The rows of the finished runs, with moments of those in `moments`; what is wrong with one is in `problems`."""
     for run in runs:
         try:
-            row = row_of(run, kind, run.describe()["run_id"] in moments)
+            row = row_of(run, kind, run["run_id"] in moments)
         except InputError as error:
             problems.append(f"{error} (left out)")
             continue
