@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scorebo import __version__
 from scorebo.cli.archive import add_commands as add_archive_commands
+from scorebo.cli.challenge import add_commands as add_challenge_commands
 from scorebo.cli.completion import add_command as add_completion_command
 from scorebo.cli.data import add_commands as add_data_commands
 from scorebo.cli.launch import add_commands as add_launch_commands
@@ -140,6 +141,7 @@ def build_parser() -> argparse.ArgumentParser:
     collect.add_argument("--fresh", action="store_true", help="read every run, also those that did not change")
     add_selection(collect, "all of them", results=False)
 
+    add_challenge_commands(add)
     add_report_commands(add)
     add_archive_commands(add)
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ def add_commands(add: Add) -> None:
     sweep.add_argument("overrides", nargs="*", metavar="SETTING=VALUES", help="configuration, in Hydra's sweep grammar")
     sweep.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     sweep.add_argument("--scale", metavar="SCALE", help="of an experiment: smoke, small or paper")
-    _add_wait(sweep)
+    add_wait(sweep)
     sweep.add_argument("--dry-run", action="store_true", help="only say what would be submitted and what it would cost")
 
     status = add("status", "Say where every run stands.", STATUS_EXAMPLES, _status)
@@ -69,7 +70,7 @@ def add_commands(add: Add) -> None:
     retry.add_argument("--cancelled", action="store_true", help="every cancelled run")
     retry.add_argument("overrides", nargs="*", metavar="WHICH | SETTING=VALUE", help="experiment or sweep; launcher.…")
     _add_results(retry)
-    _add_wait(retry)
+    add_wait(retry)
 
 
 def _add_which(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +82,8 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="root of the run folders")
 
 
-def _add_wait(parser: argparse.ArgumentParser) -> None:
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    """The option to stay until all runs have ended."""
     text = "stay and show progress; exit code 1 unless every run finishes"
     parser.add_argument("--wait", action="store_true", help=text)
 
@@ -110,10 +112,11 @@ def _sweep(options: argparse.Namespace) -> int:
     results = Path(configs[0]["results"])
     print(f"{sweep.name} submitted ({sweep.about['launcher']['name']}): {sweep.folder}")
     print(f"`scorebo status {sweep.name} --results {results}` says how it goes.")
-    return _wait(results, [sweep]) if options.wait else 0
+    return wait_for(results, [sweep]) if options.wait else 0
 
 
-def _wait(results: Path, sweeps: list[Sweep]) -> int:
+def wait_for(results: Path, sweeps: Sequence[Sweep]) -> int:
+    """Show the progress of sweeps until they end; the exit code."""
     from scorebo.launch.display import describe, wait
 
     unfinished = 0
@@ -211,7 +214,7 @@ def _retry(options: argparse.Namespace) -> int:
         print("nothing was cancelled" if wanted == ["cancelled"] else "nothing failed")
     if "cancelled" not in wanted and (left := len(state.of("cancelled"))):
         print(f"{left} cancelled {'run is' if left == 1 else 'runs are'} left: `scorebo retry --cancelled`")
-    return _wait(options.results, sweeps) if options.wait else 0
+    return wait_for(options.results, sweeps) if options.wait else 0
 
 
 def _launcher_changes(overrides: list[str]) -> dict[str, Any]:

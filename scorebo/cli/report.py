@@ -80,6 +80,7 @@ def add_commands(add: Add) -> None:
     words = "half standard errors and sort indices in place of ranks, as in the authors' released plots"
     plot.add_argument("--released-style", action="store_true", help=words)
     _add_overlay(plot, "drawn dashed behind")
+    _add_reference(plot)
 
     text = "Say where a figure or report comes from, and whether its data changed."
     provenance = add("provenance", text, PROVENANCE_EXAMPLES, _provenance)
@@ -97,12 +98,14 @@ def add_commands(add: Add) -> None:
     compare.add_argument("--baseline", metavar="METHOD", help="the method that all others are compared with")
     add_selection(compare, "those of the experiment behind the metric's figure")
     _add_overlay(compare, "tabulated at the same numbers of observations")
+    _add_reference(compare)
     compare.add_argument("--json", action="store_true", help="every number, as JSON")
 
     report = add("report", "Write one HTML page with everything that stored runs show.", REPORT_EXAMPLES, _report)
     report.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.html")
     add_selection(report, "those of each figure's and claim's own experiment; all, if there are none of these")
     report.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
+    _add_reference(report)
     _add_own(report, "figure")
     _add_own(report, "claim")
 
@@ -116,6 +119,13 @@ def add_commands(add: Add) -> None:
 def _add_overlay(parser: argparse.ArgumentParser, how: str) -> None:
     text = f"published curves (columns task, metric, method, n, value, source), {how}"
     parser.add_argument("--overlay", type=Path, metavar="FILE.csv", help=text)
+
+
+def _add_reference(parser: argparse.ArgumentParser) -> None:
+    text = "reference runs too (`scorebo reference list`); no results of one's own are needed then"
+    parser.add_argument("--reference", action="store_true", help=text)
+    text = "a method that stands out and is compared with each other one, those of an experiment without it too"
+    parser.add_argument("--challenger", metavar="METHOD", help=text)
 
 
 def _add_own(parser: argparse.ArgumentParser, what: str) -> None:
@@ -149,10 +159,9 @@ def query_of(options: argparse.Namespace) -> Query:
 
 def evidence_of(query: Query) -> Evidence:
     """The runs asked for; prints what could not be read."""
-    from scorebo.report.evidence import Evidence
-    from scorebo.store import collect
+    from scorebo.report.evidence import Evidence, collect_asked
 
-    table = collect(query.folders, points=False)
+    table = collect_asked(query)
     for problem in table.attrs["problems"]:
         print(f"scorebo: {problem}", file=sys.stderr)
     return Evidence(query, table)
@@ -199,7 +208,7 @@ def _compare(options: argparse.Namespace) -> None:
 
     metric = METRICS[check_choice("metric", options.metric, METRICS)]
     chosen = evidence_of(query_of(options)).selection(metric.experiment)
-    comparison = compare(chosen.table, options.metric, options.baseline)
+    comparison = compare(chosen.table, options.metric, options.baseline, options.challenger)
     published = beside(chosen.table, options.metric, read_overlay(options.overlay)) if options.overlay else None
     if options.json:
         found = {} if published is None else {"published": published.to_dict("records")}
@@ -217,7 +226,8 @@ def _report(options: argparse.Namespace) -> None:
     if options.out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"The report's file must end in .html, got '{options.out}'.")
     more = {"figures": options.figure, "claims": options.claim}
-    figures, words = write_report(evidence_of(query_of(options)), options.out, invocation=options.given, **more)
+    evidence = evidence_of(query_of(options))
+    figures, words = write_report(evidence, options.out, invocation=options.given, **more)
     drawn = sum(figure.data is not None for figure in figures)
     print(f"{options.out}: {drawn} of {len(figures)} figures, {options.out.stat().st_size / 1e6:.1f} MB ({words})")
 

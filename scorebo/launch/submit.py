@@ -10,8 +10,8 @@ from typing import Any
 from scorebo.errors import InputError
 from scorebo.launch.base import Launcher, load_launcher
 from scorebo.launch.finished_runs import FinishedRuns
-from scorebo.launch.status import RunStatus
-from scorebo.launch.sweep import SWEEPS, Sweep
+from scorebo.launch.status import RunStatus, survey
+from scorebo.launch.sweep import SWEEPS, Sweep, sweeps_in
 from scorebo.store import RunStore
 
 
@@ -23,6 +23,16 @@ def unfinished(configs: Sequence[Mapping[str, Any]]) -> list[int]:
     if checked.damaged or problems:
         raise InputError([*checked.damaged, *problems.values()][0])
     return [index for index, folder in enumerate(folders) if folder not in finished]
+
+
+def in_hand(configs: Sequence[Mapping[str, Any]], experiment: str) -> list[RunStatus]:
+    """Those of the runs that a sweep of the experiment has before it, or is at."""
+    results = Path(configs[0]["results"])
+    if not any(experiment in sweep.experiments for sweep in sweeps_in(results)):
+        return []
+    folders = {str(RunStore(".", config).folder) for config in configs}
+    found = survey(results, experiment, tails=False).of("running", "queued")
+    return [run for run in found if run.folder in folders]
 
 
 def check_launcher(configs: Sequence[Mapping[str, Any]]) -> Launcher:

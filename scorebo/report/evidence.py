@@ -13,15 +13,35 @@ from scorebo.config.compose_many import Composer
 from scorebo.config.scale import SCALES, at_scale
 from scorebo.errors import InputError
 from scorebo.report.query import Query
+from scorebo.report.reference import outdated_runs, refusals
 from scorebo.report.selection import NoRunsError, Selection, select
 from scorebo.report.statistics import health
 from scorebo.report.style import use_displays
 from scorebo.store import collect
+from scorebo.store.collect import describe_runs
 from scorebo.store.moments import hyperparameter_table
 
 
 class MissingRunsError(Exception):
     """The runs that a claim or a figure is about are not there; says which."""
+
+
+def collect_asked(query: Query) -> pd.DataFrame:
+    """The records of all runs there are; reference runs of other versions than the present ones are refused.
+
+    As of `collect`, what is left out is named in `table.attrs["problems"]`.
+    """
+    table = collect(query.folders, points=False)
+    problems: list[str] = table.attrs["problems"]
+    ids = set(table.attrs.pop("reference", ()))
+    outdated = outdated_runs(describe_runs(query.reference, [], ids), query.config_dir) if ids else {}
+    problems += refusals(outdated)
+    if not outdated:
+        return table
+    table = table[~table["run_id"].isin(outdated)].reset_index(drop=True)
+    if table.empty:
+        raise InputError(" ".join(problems))
+    return table
 
 
 class Evidence:
@@ -34,8 +54,8 @@ class Evidence:
 
     def __init__(self, query: Query | Path | str, table: pd.DataFrame | None = None) -> None:
         self.query = query if isinstance(query, Query) else Query(query)
-        self._collected = collect(self.query.folders, points=False) if table is None else table
-        use_displays(self._collected)
+        self._collected = collect_asked(self.query) if table is None else table
+        use_displays(self._collected, self.query.challenger)
         self._total = int(self._collected["run_id"].nunique())
         self.table = self.query.narrow(self._collected)
         self.unhealthy: set[str] = health.unhealthy_runs(self.table)

@@ -13,7 +13,8 @@ import pandas as pd
 
 from scorebo.config.scale import SCALES
 from scorebo.errors import InputError, check_choice
-from scorebo.store.sources import Sources, source_paths, sources_text
+from scorebo.store.reference import reference_archives
+from scorebo.store.sources import Reference, Sources, source_paths, sources_text
 
 NAMES = ("benchmark", "acquisition", "model")
 _SEEDS = re.compile(r"(\d+)(?:-(\d+))?")
@@ -34,6 +35,9 @@ class Query:
         seeds: only runs with these seeds, e.g. `1-5,8`. None: with any.
         config_dir: a folder with the user's own config groups.
         healthy_only: leave out runs whose sampler was unhealthy.
+        reference: archives of reference runs, taken together with those of `results`.
+        challenger: a method that stands out in figures and is compared with each other one. Its runs count as
+            those of an experiment that does not name it, and pass a filter by acquisition.
     """
 
     results: Sources
@@ -46,6 +50,8 @@ class Query:
     seeds: str | None = None
     config_dir: Path | None = None
     healthy_only: bool = False
+    reference: tuple[Path, ...] = ()
+    challenger: str | None = None
 
     def __post_init__(self) -> None:
         if self.everything and (self.scale or self.experiment):
@@ -56,8 +62,8 @@ class Query:
 
     @cached_property
     def folders(self) -> tuple[Path, ...]:
-        """The results folders and archives."""
-        return source_paths(self.results)
+        """The results folders and archives, those of reference runs last."""
+        return (*source_paths(self.results), *map(Reference, self.reference))
 
     @cached_property
     def seed_ranges(self) -> list[tuple[int, int]]:
@@ -93,7 +99,12 @@ class Query:
         """Whether the filters let a name, or a seed, pass."""
         if column == "seed":
             return not self.seeds or any(low <= value <= high for low, high in self.seed_ranges)
-        return not getattr(self, column) or value in getattr(self, column)
+        return not getattr(self, column) or value in self._passing(column)
+
+    def _passing(self, column: str) -> tuple[str, ...]:
+        """The names that a filter lets pass."""
+        more = (self.challenger,) if column == "acquisition" and self.challenger else ()
+        return (*getattr(self, column), *more)
 
     def narrow(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows that pass the filters; names and seeds of which there are no runs are refused."""
@@ -103,7 +114,7 @@ class Query:
         for column, names in self.names.items():
             for name in names:
                 check_choice(f"{column} of the runs in {sources_text(self.folders)}", name, set(table[column]))
-            keep &= table[column].isin(names)
+            keep &= table[column].isin(self._passing(column))
         for low, high in self.seed_ranges:
             if not table["seed"].between(low, high).any():
                 there = ", ".join(map(str, sorted(set(table["seed"]))))
@@ -116,34 +127,52 @@ class Query:
 
     def arguments(self) -> list[str]:
         """The options of a command that choose the same runs."""
-        words = [word for folder in self.folders for word in ("--results", str(folder))]
+        words = [word for folder in source_paths(self.results) for word in ("--results", str(folder))]
+        words += ["--reference"] if self.reference else []
         words += ["--all"] if self.everything else []
         given = {"experiment": self.experiment, "scale": self.scale, "seeds": self.seeds, "config-dir": self.config_dir}
-        given |= {column: ",".join(names) for column, names in self.names.items()}
+        given |= {column: ",".join(names) for column, names in self.names.items()} | {"challenger": self.challenger}
         words += [word for name, value in given.items() if value for word in (f"--{name}", str(value))]
         return words + (["--healthy-only"] if self.healthy_only else [])
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, from which `from_dict` makes the same query in any working directory."""
-        found: dict[str, Any] = {"results": [str(folder.resolve()) for folder in self.folders]}
-        found |= {"experiment": self.experiment, "scale": self.scale, "all": self.everything}
+        found: dict[str, Any] = {"reference": [str(path.resolve()) for path in self.reference]}
+        found |= {
+            "challenger": self.challenger,
+            "experiment": self.experiment,
+            "scale": self.scale,
+            "all": self.everything,
+        }
         found |= {column: list(names) for column, names in self.names.items()} | {"seeds": self.seeds}
         found["config_dir"] = None if self.config_dir is None else str(self.config_dir.resolve())
-        return {name: value for name, value in found.items() if value} | {"healthy_only": self.healthy_only}
+        results = [str(folder.resolve()) for folder in source_paths(self.results)]
+        kept = {name: value for name, value in found.items() if value}
+        return {"results": results} | kept | {"healthy_only": self.healthy_only}
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any], results: Sources | None = None) -> Query:
-        """The query of `as_dict`, or of the options of a command; with `results` in other folders."""
+        """The query of `as_dict`, or of the options of a command; with `results` in other folders.
+
+        Where `reference` is True it is the reference that is found; no other results are needed then.
+        """
+        asked = found.get("reference")
+        reference = reference_archives() if asked is True else tuple(map(Path, asked or ()))
+        results = found.get("results") if results is None else results
+        if results is None:
+            results = () if reference and not Path("results").exists() else "results"
         seeds = found.get("seeds")
         names = {column: [name for text in found.get(column) or () for name in text.split(",")] for column in NAMES}
         return cls(
-            results or found.get("results") or "results",
+            results,
             scale=found.get("scale"),
             experiment=found.get("experiment"),
             everything=bool(found.get("all")),
             seeds=",".join(seeds) if isinstance(seeds, list) else seeds,
             config_dir=Path(found["config_dir"]) if found.get("config_dir") else None,
             healthy_only=bool(found.get("healthy_only")),
+            reference=reference,
+            challenger=found.get("challenger"),
             **{column: tuple(map(str.strip, listed)) for column, listed in names.items()},
         )
 

@@ -136,7 +136,7 @@ def _wanted(table: pd.DataFrame, query: Query, composer: Composer) -> tuple[str,
     experiment = str(query.experiment)
     scales = SCALES[::-1] if query.scale is None else (query.scale,)
     there, tasks = set(table["run_id"]), set(table["benchmark"])
-    possible = _possible(table, composer.experiment(experiment))
+    possible = _possible(table, composer.experiment(experiment), query.challenger)
     wanted: dict[str, frozenset[str]] = {}
     for scale in scales:
         wanted[scale] = experiment_ids(experiment, scale, composer, tasks, query)
@@ -149,13 +149,13 @@ def _wanted(table: pd.DataFrame, query: Query, composer: Composer) -> tuple[str,
     return best, wanted[best]
 
 
-def _possible(table: pd.DataFrame, experiment: Mapping[str, Any]) -> set[str]:
+def _possible(table: pd.DataFrame, experiment: Mapping[str, Any], challenger: str | None) -> set[str]:
     """The ids of the runs in a table that could be an experiment's at some scale, by what it says of their names."""
     runs = table.drop_duplicates("run_id")
     for axis, key in AXES.items():
         names = {name for scale in SCALES for name in at_scale(experiment, scale).get(key) or []}
         if names:
-            runs = runs[runs[axis].isin(names)]
+            runs = runs[runs[axis].isin(names | ({challenger} if axis == "acquisition" else set()))]
     return set(runs["run_id"])
 
 
@@ -200,19 +200,28 @@ def _overrides(
     """The sweep of `experiment_runs`; empty if there are none."""
     node = composer.experiment(experiment)
     axes, own = _axes(node, scale, query), _axes(node, scale, None)
+    more = []
+    if query is not None and query.challenger and query.challenger not in own.get("acquisition", [query.challenger]):
+        own["acquisition"] = [*own["acquisition"], query.challenger]
+        more = [f"experiment.acquisitions=[{','.join(own['acquisition'])}]"]
     if "benchmark" in axes:
         axes["benchmark"] = [task for task in axes["benchmark"] if task in tasks]
         if not all(axes.values()):
             return []
     chosen = [f"{axis}={','.join(map(str, values))}" for axis, values in axes.items() if values != own[axis]]
-    return [f"experiment={experiment}", f"scale={scale}", *chosen]
+    return [f"experiment={experiment}", f"scale={scale}", *more, *chosen]
 
 
 def _axes(experiment: Mapping[str, Any], scale: str, query: Query | None) -> dict[str, list[Any]]:
-    """The tasks, models, methods and seeds of an experiment at a scale, as far as it names them, that pass filters."""
+    """The tasks, models, methods and seeds of an experiment at a scale, as far as it names them, that pass filters.
+
+    The query's challenger is one of the methods.
+    """
     node = at_scale(experiment, scale)
     axes = {axis: node[key] for axis, key in AXES.items() if node.get(key)}
     axes["seed"] = range(1, int(node.get("seeds") or 0) + 1)
+    if query is not None and query.challenger and "acquisition" in axes:
+        axes["acquisition"] = list(dict.fromkeys([*axes["acquisition"], query.challenger]))
     return {axis: [v for v in values if query is None or query.takes(axis, v)] for axis, values in axes.items()}
 
 
@@ -241,12 +250,16 @@ def _near(runs: Sequence[Mapping[Any, Any]], wanted: Mapping[str, Identities], r
         if (who := tuple(run[name] for name in WHO)) in named:
             scale, config = named[who]
             (there,) = describe_runs(results, [], {run["run_id"]})
-            nodes = config, there["stored"].config()
-            own, other = (_flat(identity_nodes(each)) for each in nodes)
-            differ = [key for key in own | other if own.get(key) != other.get(key)]
-            listed = ", ".join(f"{key}={other.get(key)} instead of {own.get(key)}" for key in differ[:3])
+            listed = ", ".join(different_settings(there["stored"].config(), config)[:3])
             return f" {there['stored'].name} ({' '.join(who[:-1])}) has {listed} (scale {scale})."
     return ""
+
+
+def different_settings(config: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """The settings in which a run's configuration differs from another's, in words."""
+    own, wanted = (_flat(identity_nodes(each)) for each in (config, other))
+    differ = [key for key in wanted | own if own.get(key) != wanted.get(key)]
+    return [f"{key}={own.get(key)} instead of {wanted.get(key)}" for key in differ]
 
 
 def _flat(node: Any, where: str = "") -> dict[str, Any]:

@@ -24,6 +24,7 @@ class MethodStyle(NamedTuple):
     color: str
     marker: str
     linestyle: Any = "-"  # one of `LINESTYLES`, for matplotlib a literal
+    linewidth: float = 1.1
 
 
 # In the paper's order, which is that of the panels and of the legend.
@@ -46,8 +47,11 @@ MODELS = ("true", "bo_lognormal", "botorch")
 SPARE = [
     MethodStyle(c, m, s) for s in ("-.", ":") for c, m in zip(("#000000", "#56B4E9", "#8C6D1F"), "*X<", strict=True)
 ]
+# Of the method that stands out, whose display has no color or marker: no method of the project is solid black.
+CHALLENGER = MethodStyle("#000000", "*", "-", 2.2)
 # The display nodes that are stored with the runs that are shown, by node and name.
 _stored: dict[str, Mapping[str, Mapping[str, str]]] = {}
+_challengers: set[str] = set()
 
 FORMATS = {
     # Without dates the same table gives the same bytes.
@@ -87,14 +91,16 @@ RC: dict[str, Any] = {
 }
 
 
-def use_displays(table: pd.DataFrame) -> None:
-    """Show names from now on as the runs of a table, of `collect`, have stored it."""
+def use_displays(table: pd.DataFrame, challenger: str | None = None) -> None:
+    """Show names from now on as the runs of a table, of `collect`, have stored it; the challenger stands out."""
     stored = table.attrs.get("display", {})
     for node, displays in stored.items():
         for display in displays.values():
             check_display(node, display)
     _stored.clear()
     _stored.update(stored)
+    _challengers.clear()
+    _challengers.update({challenger} if challenger else ())
 
 
 def display(node: str, name: str) -> Mapping[str, str]:
@@ -141,13 +147,15 @@ def method_styles(methods: Iterable[str]) -> dict[str, MethodStyle]:
         line = display("model", model).get("linestyle")
         if "color" in shown and (not model or line):
             style = MethodStyle(shown["color"], shown.get("marker", "o"), line or shown.get("linestyle", "-"))
+        elif name in _challengers:
+            style = CHALLENGER._replace(linestyle=line or "-")
         else:
             free = free or list(SPARE)
             # By name, not by position: the same in every figure, whatever else is in it.
             wanted = int(hashlib.sha256(method.encode()).hexdigest(), 16) % len(SPARE)
             style = next(spare for spare in SPARE[wanted:] + SPARE[:wanted] if spare in free)
             free.remove(style)
-        styles[method] = style
+        styles[method] = style._replace(linewidth=CHALLENGER.linewidth) if name in _challengers else style
     return styles
 
 

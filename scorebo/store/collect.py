@@ -25,7 +25,8 @@ def collect(results: Sources, *, fresh: bool = False, points: bool = True) -> pd
 
     `x` is a list in the task's units; `mcmc_…` are the sampler's scalar diagnostics; for the hyperparameters see
     `collect_hyperparameters`. What could not be read is left out and named in `table.attrs["problems"]`, a list of
-    texts; `table.attrs["display"]` has the display nodes by node and name. What was read is kept in `results/.cache`,
+    texts; `table.attrs["display"]` has the display nodes by node and name, `table.attrs["reference"]` the ids of
+    the reference runs, if there are any. What was read is kept in `results/.cache`,
     and runs whose files are as they were are taken from there.
 
     Args:
@@ -45,6 +46,8 @@ def collect(results: Sources, *, fresh: bool = False, points: bool = True) -> pd
         raise nothing_found(results, runs, problems, "no records")
     table = tidy_table(runs, [run["part"].table for run in runs], () if points else ("x",))
     table.attrs["problems"] = problems
+    if reference := [run["run_id"] for run in runs if run["stored"].reference]:
+        table.attrs["reference"] = reference
     # By node and name; of runs that differ in it the last counts.
     table.attrs["display"] = {
         node: {run[node]: run["display"][node] for run in runs if node in run["display"]} for node in WHO[:-1]
@@ -111,7 +114,7 @@ def _describe(run: StoredRun, problems: list[str]) -> dict[str, Any] | None:
 
 
 def _order(run: dict[str, Any]) -> tuple[Any, ...]:
-    return (*(run[name] for name in WHO), run["run_id"], not run["stored"].exact)
+    return (*(run[name] for name in WHO), run["run_id"], run["stored"].reference, not run["stored"].exact)
 
 
 def _each_once(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PosixPath
 
 from scorebo.files import storage_errors
 from scorebo.store.lock import is_locked
@@ -30,14 +30,22 @@ _MARKS = {CONFIG, CHECKPOINT, FINISHED}
 _OTHERS = {*_MARKS, ENVIRONMENT, "lock"}
 
 
+class Reference(PosixPath):
+    """An archive of reference runs: a run that is in another source too is taken from there, without a conflict."""
+
+
 def source_paths(results: Sources) -> tuple[Path, ...]:
     """The folders and archives in which runs are looked for: one, or several whose runs are taken together."""
-    return (Path(results),) if isinstance(results, Path | str) else tuple(map(Path, results))
+    given = (results,) if isinstance(results, Path | str) else results
+    return tuple(each if isinstance(each, Path) else Path(each) for each in given)
 
 
 def sources_text(results: Sources) -> str:
     """The folders and archives in a message."""
-    return " and ".join(map(str, source_paths(results)))
+    paths = source_paths(results)
+    words = [str(path) for path in paths if not isinstance(path, Reference)]
+    places = dict.fromkeys(str(path.parent) for path in paths if isinstance(path, Reference))
+    return " and ".join([*words, *(f"the reference ({place})" for place in places)])
 
 
 def stored_runs(source: Path, problems: list[str]) -> Iterator[StoredRun]:
@@ -45,6 +53,12 @@ def stored_runs(source: Path, problems: list[str]) -> Iterator[StoredRun]:
 
     Of a folder those in folders of their own come before archived ones.
     """
+    for run in _stored_runs(source, problems):
+        run.reference = isinstance(source, Reference)
+        yield run
+
+
+def _stored_runs(source: Path, problems: list[str]) -> Iterator[StoredRun]:
     if source.is_file():
         yield from _archived(source, problems)
         return

@@ -35,6 +35,8 @@ class StoredRun(ABC):
 
     # Whether numbers are as they were recorded.
     exact = True
+    # Whether it is a reference run, which is not looked at where the run is in another source.
+    reference = False
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -129,7 +131,9 @@ def named_after(name: str) -> str | None:
 
 
 def refuse_conflict(run: StoredRun, other: StoredRun) -> None:
-    """Refuse two copies of a run that do not hold the same."""
+    """Refuse two copies of a run that do not hold the same; a reference run may differ from one computed here."""
+    if other.reference and not run.reference:
+        return
     if os.path.realpath(run.place) != os.path.realpath(other.place) and run.content() != other.content():
         raise InputError(
             f"{run.place} and {other.place} hold the same run with different content. Remove one of them, or leave its "

@@ -46,7 +46,7 @@ def figure_panels(data: FigureData | Figure) -> dict[str, Any] | None:
         return _drawn(data.axes)
     methods = method_order(line.method for panel in data.panels for line in panel.lines)
     series = {
-        method: _series(label(method), style.color, style.linestyle, style.marker)
+        method: _series(label(method), style.color, style.linestyle, style.marker) | {"width": style.linewidth}
         for method, style in method_styles(methods).items()
     }
     return {

@@ -28,9 +28,10 @@ from scorebo.report.figures import FIGURES
 from scorebo.report.html import sections
 from scorebo.report.html.page_figures import PageFigure, figures_of, page_figure
 from scorebo.report.html.templates import page, part
+from scorebo.report.query import Query
 from scorebo.report.statistics.health import THRESHOLDS, health
 from scorebo.report.style import label, title
-from scorebo.store.sources import runs_by_digits, sources_text
+from scorebo.store.sources import runs_by_digits, source_paths, sources_text
 from scorebo.store.stored_run import StoredRun
 
 
@@ -43,6 +44,14 @@ class Content(NamedTuple):
     selection: dict[str, Any]  # how to choose them again
 
 
+class Section(NamedTuple):
+    """A part of the page: its id, heading and HTML."""
+
+    id: str
+    heading: str
+    content: str
+
+
 def write_report(
     evidence: Evidence,
     out: Path | str,
@@ -50,6 +59,7 @@ def write_report(
     invocation: Sequence[str] = ("scorebo", "report"),
     figures: Sequence[str] = (),
     claims: Sequence[str] = (),
+    more: Sequence[Section] = (),
 ) -> tuple[list[PageFigure], str]:
     """Write the report on the runs of the evidence.
 
@@ -62,6 +72,7 @@ def write_report(
         invocation: the command that is said to have written it.
         figures: further figures, by id or path (`module:name`).
         claims: further claims, likewise.
+        more: further sections, put after the overview.
 
     Returns:
         The figures, those that could not be drawn too, and in words which runs the page shows.
@@ -79,7 +90,7 @@ def write_report(
     # Before the runs are counted: claims ask for experiments that have no figure.
     findings = _findings(evidence, [CLAIMS[name] for name in dict.fromkeys([*CLAIMS, *claims])])
     content = _content(evidence)
-    write_atomically(path, _page(evidence, shown, findings, content, invocation))
+    write_atomically(path, _page(evidence, shown, findings, content, invocation, more))
     return shown, content.words
 
 
@@ -120,7 +131,12 @@ def _content(evidence: Evidence) -> Content:
 
 
 def _page(
-    evidence: Evidence, figures: list[PageFigure], findings: list[Finding], content: Content, invocation: Sequence[str]
+    evidence: Evidence,
+    figures: list[PageFigure],
+    findings: list[Finding],
+    content: Content,
+    invocation: Sequence[str],
+    more: Sequence[Section],
 ) -> str:
     rows = content.rows
     last = rows.drop_duplicates("run_id", keep="last")
@@ -128,7 +144,8 @@ def _page(
     origin = provenance.describe("report", rows, invocation, content.selection)
     there = runs_by_digits(evidence.query.folders)
     return page(
-        title=f"scorebo: {', '.join(folder.resolve().name for folder in evidence.query.folders)}",
+        title=f"scorebo: {_title(evidence.query)}",
+        more=more,
         subtitle=_subtitle(evidence),
         overview=sections.overview_section(rows, content.words, findings, len(drawn), len(figures)),
         scorecard=part("scorecard", findings, SIGNS, LEGEND, evidence_words(evidence.chosen)),
@@ -144,6 +161,12 @@ def _page(
         },
         origin=origin,
     )
+
+
+def _title(query: Query) -> str:
+    """The challenger, or where the runs are."""
+    names = [folder.resolve().name for folder in source_paths(query.results)]
+    return query.challenger or ", ".join([*names, *(["reference"] if query.reference else [])])
 
 
 def _subtitle(evidence: Evidence) -> str:

@@ -66,8 +66,8 @@ class Comparison:
     notes: tuple[str, ...]
 
 
-def compare(table: pd.DataFrame, metric: str, baseline: str | None = None) -> Comparison:
-    """Compare the methods of a table by a metric; against one of them, or each with each."""
+def compare(table: pd.DataFrame, metric: str, baseline: str | None = None, challenger: str | None = None) -> Comparison:
+    """Compare the methods of a table by a metric: with a baseline, a challenger with each other, or each with each."""
     found = finals_by_task(table, metric)
     methods = method_order({str(method) for task in found for method in task.final.columns})
     if len(methods) < 2:
@@ -75,6 +75,8 @@ def compare(table: pd.DataFrame, metric: str, baseline: str | None = None) -> Co
     if baseline is not None:
         check_choice("baseline", baseline, methods)
         couples = [(method, baseline) for method in methods if method != baseline]
+    elif challenger is not None:
+        couples = _against(challenger, methods)
     else:
         couples = list(itertools.combinations(methods, 2))
     pairs = [pair for task in found for pair in _compare(task.task, [task], couples, True)]
@@ -86,6 +88,18 @@ def compare(table: pd.DataFrame, metric: str, baseline: str | None = None) -> Co
     if few:
         notes.append(f"No interval from fewer than {intervals.FEWEST} shared seeds.")
     return Comparison(metric, tuple(pairs), ranks, {task.task: task.horizon for task in found}, tuple(notes))
+
+
+def _against(challenger: str, methods: list[str]) -> list[tuple[str, str]]:
+    """The challenger with each other method; where it has runs under several models, with those under the same one."""
+    check_choice("challenger", challenger, {method.partition("@")[0] for method in methods})
+    own = [method for method in methods if method.partition("@")[0] == challenger]
+    others = [method for method in methods if method not in own]
+    couples = []
+    for method in own:
+        model = method.partition("@")[2]
+        couples += [(method, o) for o in others if o.partition("@")[2] in ("", model) or not model]
+    return couples
 
 
 def paired_differences(frame: pd.DataFrame, method: str, baseline: str) -> np.ndarray:

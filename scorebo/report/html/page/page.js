@@ -145,7 +145,7 @@
       ...(at === null || state.share === 1 ? [] : [Plot.ruleX([at], { stroke: "var(--accent)", strokeOpacity: 0.8 })]),
       ...lines.map(({ line, points: own, color }) => figure.series[line.s].dots
         ? Plot.dot(own, { x: "x", y: "y", fill: color, r: 3.2, symbol: symbolOf(figure.series[line.s].symbol), ariaLabel: null })
-        : Plot.line(own, { x: "x", y: "y", stroke: color, strokeWidth: 1.7, strokeDasharray: figure.series[line.s].dash || null, clip: true })),
+        : Plot.line(own, { x: "x", y: "y", stroke: color, strokeWidth: 1.5 * (figure.series[line.s].width || 1.1), strokeDasharray: figure.series[line.s].dash || null, clip: true })),
       ...lines.filter(({ line }) => figure.series[line.s].label && !line.c).map(({ line, points: own, color }, number) => {
         // About four marks a line, shifted from line to line, so that lines are told apart without color.
         const step = Math.max(1, Math.floor(own.length / 4)), first = Math.floor((step * (2 * number + 1)) / (2 * lines.length));
