@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from scorebo.store.reference import OWN
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -49,6 +52,27 @@ def test_the_wheel_has_one_package_with_tasks_configs_and_types(wheel):
     for name in ("configs/config.yaml", "benchmarks/active_learning.py", "benchmarks/data/gp8_optima.json", "py.typed"):
         assert f"scorebo/{name}" in names
     assert sum(name.endswith("/LICENSE") for name in names) == 1
+
+
+def test_the_wheel_has_the_reference_of_the_active_learning_suite_and_no_other(tmp_path):
+    """Whether or not there are any yet."""
+    copy, there = tmp_path / "copy", ["al_mll-seeds-1-10.parquet", "al_mll-seeds-1-10-2.parquet"]
+    left_out = shutil.ignore_patterns(".*", "results", "tests", "notebooks", "__pycache__")
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=left_out)
+    assert reference_files(copy) == []
+    (copy / "results" / "reference").mkdir(parents=True)
+    for name in (*there, "bo_regret-seeds-1-10.parquet", "saas.md"):
+        (copy / "results" / "reference" / name).write_text("a file")
+    assert reference_files(copy) == sorted(f"scorebo/reference/{name}" for name in there)
+
+
+def reference_files(project):
+    """Of the wheel, those in the folder that `scorebo.store.reference` looks in."""
+    build = "import sys, hatchling.build as b; print(b.build_wheel(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", build, "out"], cwd=project, check=True, capture_output=True, text=True)
+    with zipfile.ZipFile(project / "out" / done.stdout.split()[-1]) as archive:
+        folder = f"scorebo/{OWN.relative_to(ROOT / 'scorebo')}/"
+        return sorted(name for name in archive.namelist() if name.startswith(folder))
 
 
 def test_the_description_renders_outside_the_repository(metadata):

@@ -77,8 +77,8 @@ def test_commands_that_need_a_cluster_or_days_can_be_read(monkeypatch):
             check_effect(options.overrides, configs, sweep=command[0] == "sweep")
 
 
-def blocks():
-    return FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+def blocks(page="README.md"):
+    return FENCE.findall((ROOT / page).read_text(encoding="utf-8"))
 
 
 def lines(body):

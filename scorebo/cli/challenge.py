@@ -138,6 +138,7 @@ def _compare(challenge: Challenge, options: argparse.Namespace) -> None:
     found = comparisons(evidence, challenge, options.metric)
     print("\n\n".join(map(format_comparison, found)))
     out = options.out or challenge.results / f"challenge-{challenge.method}-{challenge.suite.experiment}.html"
-    more = {"figures": challenge.suite.figures, "more": [comparison_section(found)]}
-    _, words = write_report(evidence, out, invocation=options.given, **more)
+    section = comparison_section(found)
+    figures = challenge.suite.figures
+    _, words = write_report(evidence, out, invocation=options.given, figures=figures, more=[section])
     print(f"\n{out} ({words})")

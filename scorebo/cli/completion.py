@@ -152,7 +152,7 @@ def _values(what: str, config_dir: Path | None) -> Iterable[str]:
     from scorebo.config.choices import GROUPS, available
     from scorebo.config.scale import SCALES
 
-    group = "acquisition" if what == "baseline" else what
+    group = "acquisition" if what in ("baseline", "challenger") else what
     if group in GROUPS:
         return available(group, config_dir)
     if what == "figure":
@@ -167,6 +167,10 @@ def _values(what: str, config_dir: Path | None) -> Iterable[str]:
         from scorebo.data.sources import datasets
 
         return datasets()
+    if what == "suite":
+        from scorebo.report.challenge import SUITES
+
+        return [*SUITES, *available("experiment", config_dir)]
     from scorebo.cli import LISTED
 
     lists = {"scale": SCALES, "shell": SCRIPTS, "what": LISTED, "action": ("list", "check", "fetch")}

@@ -125,7 +125,6 @@ def prepare(
     given = parse_sweep(overrides, config_dir)
     method = _method(given)
     _refuse_changes(given, suite, composer)
-    filters = {axis: tuple(given[axis]) for axis in ("benchmark", "model") if axis in given}
     query = Query(
         (),
         scale=scale,
@@ -133,7 +132,8 @@ def prepare(
         seeds=None if seeds is None else f"1-{seeds}",
         config_dir=config_dir,
         reference=reference_archives(),
-        **filters,
+        benchmark=_texts(given, "benchmark"),
+        model=_texts(given, "model"),
     )
     chosen, notes = _reference_runs(query, composer)
     query = chosen.query
@@ -145,11 +145,15 @@ def prepare(
     return Challenge(method, suite, query, configs, opponents, notes)
 
 
+def _texts(given: Mapping[str, list[Any]], axis: str) -> tuple[str, ...]:
+    return tuple(str(name).strip("'") for name in given.get(axis, ()))
+
+
 def _method(given: Mapping[str, list[Any]]) -> str:
-    methods = given.get("acquisition", [])
+    methods = _texts(given, "acquisition")
     if len(methods) != 1:
         raise InputError(f"Name the one method that is the challenger: acquisition=NAME, got {len(methods)}.")
-    return str(methods[0]).strip("'")
+    return methods[0]
 
 
 def _refuse_changes(given: Mapping[str, list[Any]], suite: Suite, composer: Composer) -> None:

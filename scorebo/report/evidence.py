@@ -126,14 +126,21 @@ class Evidence:
         return health.health_note(rows, self.query.healthy_only) if len(rows) else []
 
     def runs(self, experiment: str) -> pd.DataFrame:
-        """The records of those of the experiment's runs that have ended: what claims are about is their outcome."""
+        """The records of those of the experiment's runs that have ended: what claims are about is their outcome.
+
+        Not those of a challenger, which the experiment does not name.
+        """
         self.asked.add(experiment)
         if experiment not in available("experiment", self.query.config_dir):
             raise MissingRunsError(f"there is no experiment={experiment} here or in --config-dir")
         try:
-            table = self.of(experiment).table
+            chosen = self.of(experiment)
         except NoRunsError as error:
             raise MissingRunsError(f"no runs of experiment={experiment}") from error
+        named = at_scale(self._composer.experiment(experiment), str(chosen.scale)).get("acquisitions")
+        table = chosen.table
+        if named and self.query.challenger not in (None, *named):
+            table = table[table["acquisition"] != self.query.challenger]
         ended = table[table["finished"].astype(bool)].reset_index(drop=True)
         if ended.empty:
             raise MissingRunsError(f"no run of experiment={experiment} has ended")

@@ -9,10 +9,10 @@ from scorebo.report.html.templates import part
 from scorebo.report.html.write import Section
 from scorebo.report.statistics.comparison import Comparison, Pair
 from scorebo.report.statistics.text import HEADING, LEGEND, cells, rank_lines
-from scorebo.report.style import title
+from scorebo.report.style import label, title
 from scorebo.store.schema import METRICS
 
-ALL = "all tasks"
+ALL = "All tasks"
 
 
 def comparison_section(comparisons: Sequence[Comparison]) -> Section:
@@ -25,38 +25,24 @@ def _metric(comparison: Comparison) -> dict[str, Any]:
     # Over all tasks first, as it is what is asked first.
     pairs = sorted(comparison.pairs, key=lambda pair: pair.task is not None)
     ranks = [
-        f"{title(task) if task else ALL.capitalize()}: {line}"
+        f"{title(task) if task else ALL}: {line}"
         for task, test in sorted(comparison.ranks.items(), key=lambda item: bool(item[0]))
         if task or len(comparison.ranks) > 2
         for line in rank_lines(test, "seeds" if task else "pairs of task and seed")
     ]
-    rows = list(map(_row, pairs))
-    legend = LEGEND.format(words=words)
-    return {
-        "words": words,
-        "heading": HEADING,
-        "rows": rows,
-        "ranks": ranks,
-        "notes": comparison.notes,
-        "legend": legend,
-    }
+    found = {"words": words, "heading": HEADING, "legend": LEGEND.format(words=words), "notes": comparison.notes}
+    method = label(pairs[0].method.partition("@")[0]) if pairs else ""
+    return found | {"method": method, "rows": list(map(_row, pairs)), "ranks": ranks}
 
 
 def _row(pair: Pair) -> dict[str, Any]:
-    method, baseline, *numbers = cells(pair)
-    final = pair.final
-    values = [
-        final.pairs,
-        final.mean.value,
-        final.iqm.value,
-        final.improvement.value,
-        final.p_holm,
-        pair.area.mean.value,
-    ]
-    needed = final.seeds_needed
-    values += [None if needed is None or pair.task is None else max(0, needed - final.pairs)]
+    """Numbers as they are shown and as they are sorted; under several models the other method's label names it."""
+    _, against, *numbers = cells(pair)
+    final, needed = pair.final, pair.final.seeds_needed
+    values: list[float | None] = [final.pairs, final.mean.value, final.iqm.value, final.improvement.value, final.p_holm]
+    more = None if needed is None or pair.task is None else max(0, needed - final.pairs)
     return {
-        "task": title(pair.task) if pair.task else ALL.capitalize(),
-        "texts": [method, baseline],
-        "numbers": list(zip(numbers, values, strict=True)),
+        "task": title(pair.task) if pair.task else ALL,
+        "against": against,
+        "numbers": list(zip(numbers, [*values, pair.area.mean.value, more], strict=True)),
     }

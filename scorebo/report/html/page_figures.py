@@ -104,7 +104,9 @@ def _curves(chosen: Selection, evidence: Evidence) -> list[tuple[str, str, str, 
     for task, method, model in groups.itertuples(index=False):
         words = ["scorebo", "sweep", f"experiment={chosen.experiment}", f"benchmark={task}"]
         words += [f"model={model}"] if several else []
-        found.append((title(task), label(method), model, shlex.join([*words, f"acquisition={method}", *last])))
+        # An experiment need not name its challenger.
+        own = f"experiment.acquisitions=[{method}]" if method == chosen.query.challenger else f"acquisition={method}"
+        found.append((title(task), label(method), model, shlex.join([*words, own, *last])))
     return found
 
 
