@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from scorebo.config import available
 from scorebo.config.compose_many import Composer
+from scorebo.config.scale import SCALES
 from scorebo.errors import InputError
 from scorebo.report.figures import FIGURES
 from scorebo.report.query import Query
-from scorebo.report.selection import select, selected_ids
+from scorebo.report.selection import experiment_ids, selected_ids
 from scorebo.store.archive.file import SUFFIX
 from scorebo.store.archive.read import Archive, ArchivedRun
 from scorebo.store.archive.write import rows_of, unused, write_archive
@@ -55,8 +54,9 @@ def create(query: Query, out: Path, kind: str, problems: list[str]) -> list[tupl
     runs = describe_runs(query.folders, problems, selected_ids(query))
     there = _archived(out, kind, problems)
     new = [run for run in runs if _is_new(run, there)]
-    membership = _membership(pd.DataFrame(new), query) if new else {}
-    moments = {run for run, (experiment, _) in membership.items() if experiment in _with_hyperparameters(query)}
+    membership = _membership(new, query)
+    shown = _with_hyperparameters(query)
+    moments = {run for run, (experiment, _) in membership.items() if experiment in shown}
     made = []
     for target in _targets(new, membership, out):
         path = unused(target.path)
@@ -88,15 +88,19 @@ def _is_new(run: dict[str, Any], there: dict[str, ArchivedRun]) -> bool:
     return False
 
 
-def _membership(table: pd.DataFrame, query: Query) -> dict[str, tuple[str, str | None]]:
-    """The experiment of each run, of several the first, and its scale."""
+def _membership(runs: Sequence[dict[str, Any]], query: Query) -> dict[str, tuple[str, str]]:
+    """The experiment of each run, of several the first, and its scale: that at which most of its runs are there."""
     composer = Composer(query.config_dir)
-    found: dict[str, tuple[str, str | None]] = {}
+    there, tasks = {run["run_id"] for run in runs}, {run["benchmark"] for run in runs}
+    found: dict[str, tuple[str, str]] = {}
     for name in [query.experiment] if query.experiment else available("experiment", query.config_dir):
-        asked = replace(query, experiment=name, everything=False, scale=query.scale if query.experiment else None)
-        with contextlib.suppress(InputError):  # none of its runs is there
-            chosen = select(table, asked, composer=composer)
-            found = dict.fromkeys(chosen.table["run_id"], (name, chosen.scale)) | found
+        ids: dict[str, frozenset[str]] = {}
+        for scale in (query.scale,) if query.scale else SCALES[::-1]:
+            with contextlib.suppress(InputError):  # one whose figure is drawn from small fits has no runs
+                ids[scale] = experiment_ids(name, scale, composer, tasks) & there
+        if ids:
+            best = max(ids, key=lambda scale: len(ids[scale]))  # the first of equals
+            found = dict.fromkeys(ids[best], (name, best)) | found
     return found
 
 
@@ -112,11 +116,11 @@ def _shows(figure: str) -> bool:
     return figure in FIGURES and FIGURES[figure].source in ("hyperparameters", "moments")
 
 
-def _targets(runs: Sequence[dict[str, Any]], membership: dict[str, tuple[str, str | None]], out: Path) -> list[Target]:
+def _targets(runs: Sequence[dict[str, Any]], membership: dict[str, tuple[str, str]], out: Path) -> list[Target]:
     """The files that the runs go into."""
     if out.suffix == SUFFIX:
         names = {name for name, _ in membership.values()}
-        scales = {scale for _, scale in membership.values() if scale}
+        scales = {scale for _, scale in membership.values()}
         return [Target(out, ",".join(sorted(names)) or None, ",".join(sorted(scales)) or None, list(runs))]
     groups: dict[tuple[str, str | None, int], list[dict[str, Any]]] = {}
     for run in runs:

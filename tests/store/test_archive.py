@@ -1,4 +1,4 @@
-"""Archives against the folders that they are made of; damaged in many ways they give fewer runs, never other numbers."""
+"""Archives against the folders that they are made of; damaged, they give fewer runs, never other numbers."""
 
 from __future__ import annotations
 
@@ -98,9 +98,7 @@ def test_a_summary_has_what_figures_read_in_single_precision(results, tmp_path):
 
 def test_a_summary_says_what_it_does_not_have(results, tmp_path):
     path = archive(results, tmp_path / "summary.parquet", "summary")
-    with pytest.raises(
-        InputError, match=r"kept as a summary, without records.jsonl: that needs its run folder or a full"
-    ):
+    with pytest.raises(InputError, match=r"kept as a summary, without records\.jsonl: that needs its run folder"):
         collect_hyperparameters(path)
     with pytest.raises(InputError, match="no records that could be restored"):
         extract([path], tmp_path / "again", [])
@@ -119,7 +117,7 @@ def test_moments_are_those_of_the_samples(results, tmp_path):
     exact = collect_moments(results).set_index(["run_id", "iteration"]).sort_index()
     np.testing.assert_allclose(exact[f"{MEAN}lengthscale_2"], groups.mean(), rtol=1e-13)
     bare = archive(results, tmp_path / "bare.parquet", "summary", moments=False)
-    with pytest.raises(InputError, match="no models yet|no moments"):
+    with pytest.raises(InputError, match="no models yet"):
         collect_moments(bare)
 
 
@@ -181,7 +179,7 @@ def test_archives_are_never_changed(results, tmp_path):
     assert unused(path) == tmp_path / "all-2.parquet"
     with pytest.raises(InputError, match="no finished run"):
         write_archive(tmp_path / "none.parquet", [], "full", {})
-    with pytest.raises(InputError, match="must end in .parquet"):
+    with pytest.raises(InputError, match=r"must end in \.parquet"):
         write_archive(tmp_path / "none.csv", [], "full", {})
     assert not (tmp_path / "none.parquet").exists()
 
@@ -312,7 +310,6 @@ def readings(path):
     try:
         table = collect(path)
     except InputError as error:
-        assert str(error)
         return {}, [str(error)]
     return dict(list(table.groupby("run_id"))), table.attrs["problems"]
 
