@@ -27,8 +27,8 @@ from scorebo.store.stored_run import refuse_conflict
 BLOCK = 10
 # What runs are called that belong to no experiment.
 OTHER = "runs"
-# Experiments whose hyperparameters claims read, although no figure shows them.
-CLAIMED = {"bo_regret"}
+# Tasks of experiments whose hyperparameters claims read, although no figure shows them.
+CLAIMED = {"bo_regret": "branin"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ def create(query: Query, out: Path, kind: str, problems: list[str]) -> list[tupl
     new = [run for run in runs if _is_new(run, there)]
     membership = _membership(new, query)
     shown = _with_hyperparameters(query)
-    moments = {run for run, (experiment, _) in membership.items() if experiment in shown}
+    tasks = {run["run_id"]: run["benchmark"] for run in new}
+    moments = {run for run, (name, _) in membership.items() if name in shown or CLAIMED.get(name) == tasks[run]}
     made = []
     for target in _targets(new, membership, out):
         path = unused(target.path)
@@ -105,11 +106,11 @@ def _membership(runs: Sequence[dict[str, Any]], query: Query) -> dict[str, tuple
 
 
 def _with_hyperparameters(query: Query) -> set[str]:
-    """The experiments whose figures, or claims, show hyperparameters."""
+    """The experiments whose figures show hyperparameters."""
     composer = Composer(query.config_dir)
     names = available("experiment", query.config_dir)
     shown = {name: composer.experiment(name).get("figures") or [] for name in names}
-    return CLAIMED | {name for name, ids in shown.items() if any(_shows(figure) for figure in ids)}
+    return {name for name, ids in shown.items() if any(_shows(figure) for figure in ids)}
 
 
 def _shows(figure: str) -> bool:

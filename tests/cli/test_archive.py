@@ -41,8 +41,8 @@ def test_create_again_adds_what_is_new(results, tmp_path, capsys):
     assert out.read_bytes() == first
     both, expected = table(tmp_path, tmp_path / "both.csv"), table(results, tmp_path / "expected.csv")
     pd.testing.assert_frame_equal(both, expected, check_exact=True)
-    assert call("merge", out, tmp_path / "all-2.parquet", "--out", tmp_path / "merged.bin.parquet") == 0
-    pd.testing.assert_frame_equal(table(tmp_path / "merged.bin.parquet", tmp_path / "m.csv"), expected, check_exact=True)
+    assert call("merge", out, tmp_path / "all-2.parquet", "--out", tmp_path / "merged.parquet") == 0
+    pd.testing.assert_frame_equal(table(tmp_path / "merged.parquet", tmp_path / "m.csv"), expected, check_exact=True)
 
 
 def test_a_folder_gets_a_file_for_each_ten_seeds(results, tmp_path, capsys):

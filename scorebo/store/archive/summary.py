@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 # Of the sampler's diagnostics those by which its health is judged, and what it did in place of what it was told to.
 DIAGNOSTICS = tuple(f"mcmc_{name}" for name in ("draws", "divergences", "rhat", "ess_bulk", "fallback", "retries"))
-# Points take more room than all metrics together.
-LEFT_OUT = ("x",)
-# Means and sums alone are made of timings: of their mantissas (23 bits) these many are kept.
-TIMING_BITS = 10
+# Nothing that compares methods reads these. Points take more room than all metrics together.
+LEFT_OUT = ("x", "f", "acquisition_value")
+# Means and sums alone are made of timings, and curves of moments: so many bits of their mantissas (23) are kept.
+TIMING_BITS, MOMENT_BITS = 10, 14
 # Where no run has a value the column has no type; these are the types of what is known.
 _TEXTS = ("mcmc_fallback",)
 
@@ -32,14 +32,21 @@ def summary_columns(columns: pa.Table) -> pa.Table:
     """The columns of `run_columns`, and of moments, that a summary keeps, floats in single precision."""
     import pyarrow as pa
 
+    there = columns.column_names
     kept = [name for field in COLUMNS for name in column_names(field) if name not in LEFT_OUT]
-    moments = [name for name in columns.column_names if name.startswith(MOMENTS)]
-    names = [name for name in (*kept, *DIAGNOSTICS, SAMPLES, *moments) if name in columns.column_names]
-    found = columns.select(names)
-    single = found.cast(pa.schema([(field.name, _narrow(field.name, field.type)) for field in found.schema]))
-    for name in (name for timing in TIMINGS for name in column_names(timing)):
-        single = single.set_column(names.index(name), name, _coarse(single[name]))
-    return single
+    moments = [name for name in there if name.startswith(MOMENTS)]
+    found = columns.select([name for name in (*kept, *DIAGNOSTICS, SAMPLES, *moments) if name in there])
+    return found.cast(pa.schema([(field.name, _narrow(field.name, field.type)) for field in found.schema]))
+
+
+def rounded(columns: pa.Table) -> pa.Table:
+    """Timings and moments with fewer bits; once rounded they stay as they are."""
+    bits = {name: TIMING_BITS for timing in TIMINGS for name in column_names(timing)}
+    for place, name in enumerate(columns.column_names):
+        kept = MOMENT_BITS if name.startswith(MOMENTS) else bits.get(name)
+        if kept is not None:
+            columns = columns.set_column(place, name, _coarse(columns[name], kept))
+    return columns
 
 
 def run_digests(columns: pa.Table, offsets: Sequence[int]) -> list[str]:
@@ -80,14 +87,14 @@ def _narrow(name: str, kind: pa.DataType) -> pa.DataType:
     return pa.string() if name in _TEXTS and pa.types.is_null(kind) else kind
 
 
-def _coarse(column: pa.ChunkedArray) -> pa.Array:
-    """Single precision, rounded to `TIMING_BITS` of the mantissa, the rest of which are zeros and take no room."""
+def _coarse(column: pa.ChunkedArray, kept: int) -> pa.Array:
+    """Single precision with so many bits of the mantissa, the rest of which are zeros and take no room."""
     import numpy as np
     import pyarrow as pa
 
     missing = column.is_null().to_numpy()
     bits = column.fill_null(0.0).to_numpy().astype(np.float32).view(np.uint32)
-    last = 23 - TIMING_BITS
+    last = 23 - kept
     rounded = (bits + np.uint32(1 << (last - 1))) >> np.uint32(last) << np.uint32(last)
     return pa.array(rounded.view(np.float32), pa.float32(), mask=missing)
 

@@ -14,20 +14,20 @@ from scorebo import __version__
 from scorebo.errors import InputError, check_choice
 from scorebo.files import replacing, storage_errors
 from scorebo.store.archive.file import EMPTY_MARK, KEY, SUFFIX, write_mark
-from scorebo.store.archive.summary import as_lists, run_digests, summary_columns
+from scorebo.store.archive.summary import as_lists, rounded, run_digests, summary_columns
 from scorebo.store.checksummed import seal
 from scorebo.store.columns import run_columns
 from scorebo.store.moments import moment_columns
 from scorebo.store.schema import NAMES
-from scorebo.store.stored_run import CHECKPOINT, FILES, RECORDS, StoredRun
+from scorebo.store.stored_run import CHECKPOINT, FILES, FINISHED, RECORDS, StoredRun
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FULL, SUMMARY = KINDS = ("full", "summary")
 ABOUT = "scorebo.about"
-# A summary has no place for these.
-NOT_IN_SUMMARY = (RECORDS, CHECKPOINT)
+# A summary has no place for these; that the run is finished, and with which records, is told without its marker.
+NOT_IN_SUMMARY = (RECORDS, CHECKPOINT, FINISHED)
 # So many runs of a summary are compressed together; what damage there is touches all of them.
 SUMMARY_ROWS = 64
 
@@ -145,7 +145,7 @@ def _summary_table(rows: Sequence[Row]) -> pa.Table:
     import pyarrow as pa
 
     parts = [row.columns for row in rows if row.columns is not None]
-    columns = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
+    columns = rounded(pa.concat_tables(parts, promote_options="permissive").combine_chunks())
     offsets = [0, *accumulate(map(len, parts))]
     digests = run_digests(columns, offsets)
     heads = [seal({**row.head, "columns": digest})[:-1] for row, digest in zip(rows, digests, strict=True)]
