@@ -25,6 +25,7 @@ from scorebo.store.stored_run import refuse_conflict
 
 # Seeds of one file in a folder of archives.
 BLOCK = 10
+Membership = dict[str, list[tuple[str, str]]]  # of runs in experiments, at a scale
 # What runs are called that belong to no experiment.
 OTHER = "runs"
 # Tasks of experiments whose hyperparameters claims read, although no figure shows them.
@@ -57,7 +58,11 @@ def create(query: Query, out: Path, kind: str, problems: list[str]) -> list[tupl
     membership = _membership(new, query)
     shown = _with_hyperparameters(query)
     tasks = {run["run_id"]: run["benchmark"] for run in new}
-    moments = {run for run, (name, _) in membership.items() if name in shown or CLAIMED.get(name) == tasks[run]}
+    moments = {
+        run
+        for run, experiments in membership.items()
+        if any(name in shown or CLAIMED.get(name) == tasks[run] for name, _ in experiments)
+    }
     made = []
     for target in _targets(new, membership, out):
         path = unused(target.path)
@@ -89,11 +94,11 @@ def _is_new(run: dict[str, Any], there: dict[str, ArchivedRun]) -> bool:
     return False
 
 
-def _membership(runs: Sequence[dict[str, Any]], query: Query) -> dict[str, tuple[str, str]]:
-    """The experiment of each run, of several the first, and its scale: that at which most of its runs are there."""
+def _membership(runs: Sequence[dict[str, Any]], query: Query) -> Membership:
+    """The experiments of each run, each with its scale: that at which most of its runs are there."""
     composer = Composer(query.config_dir)
     there, tasks = {run["run_id"] for run in runs}, {run["benchmark"] for run in runs}
-    found: dict[str, tuple[str, str]] = {}
+    found: Membership = {}
     for name in [query.experiment] if query.experiment else available("experiment", query.config_dir):
         ids: dict[str, frozenset[str]] = {}
         for scale in (query.scale,) if query.scale else SCALES[::-1]:
@@ -101,7 +106,8 @@ def _membership(runs: Sequence[dict[str, Any]], query: Query) -> dict[str, tuple
                 ids[scale] = experiment_ids(name, scale, composer, tasks) & there
         if ids:
             best = max(ids, key=lambda scale: len(ids[scale]))  # the first of equals
-            found = dict.fromkeys(ids[best], (name, best)) | found
+            for run in ids[best]:
+                found.setdefault(run, []).append((name, best))
     return found
 
 
@@ -117,16 +123,15 @@ def _shows(figure: str) -> bool:
     return figure in FIGURES and FIGURES[figure].source in ("hyperparameters", "moments")
 
 
-def _targets(runs: Sequence[dict[str, Any]], membership: dict[str, tuple[str, str]], out: Path) -> list[Target]:
+def _targets(runs: Sequence[dict[str, Any]], membership: Membership, out: Path) -> list[Target]:
     """The files that the runs go into."""
     if out.suffix == SUFFIX:
-        names = {name for name, _ in membership.values()}
-        scales = {scale for _, scale in membership.values()}
+        names, scales = ({found[0][which] for found in membership.values()} for which in (0, 1))
         return [Target(out, ",".join(sorted(names)) or None, ",".join(sorted(scales)) or None, list(runs))]
     groups: dict[tuple[str, str | None, int], list[dict[str, Any]]] = {}
     for run in runs:
         block = (max(run["seed"], 1) - 1) // BLOCK
-        groups.setdefault((*membership.get(run["run_id"], (OTHER, None)), block), []).append(run)
+        groups.setdefault((*membership.get(run["run_id"], [(OTHER, None)])[0], block), []).append(run)
     found = []
     for (experiment, scale, block), members in groups.items():
         path = out / f"{experiment}-seeds-{block * BLOCK + 1}-{(block + 1) * BLOCK}{SUFFIX}"

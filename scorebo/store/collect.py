@@ -25,8 +25,9 @@ def collect(results: Sources, *, fresh: bool = False, points: bool = True) -> pd
 
     `x` is a list in the task's units; `mcmc_…` are the sampler's scalar diagnostics; for the hyperparameters see
     `collect_hyperparameters`. What could not be read is left out and named in `table.attrs["problems"]`, a list of
-    texts; `table.attrs["display"]` has the display nodes by node and name. What was read is kept in `results/.cache`,
-    and runs whose files are as they were are taken from there.
+    texts; `table.attrs["summaries"]` has the runs that are in single precision, `table.attrs["display"]` the display
+    nodes by node and name. What was read is kept in `results/.cache`, and runs whose files are as they were are taken
+    from there.
 
     Args:
         results: a folder of runs, an archive, or several of either. A run that is there twice counts once if both
@@ -45,6 +46,8 @@ def collect(results: Sources, *, fresh: bool = False, points: bool = True) -> pd
         raise nothing_found(results, runs, problems, "no records")
     table = tidy_table(runs, [run["part"].table for run in runs], () if points else ("x",))
     table.attrs["problems"] = problems
+    # Runs in single precision, by the first digits of their ids.
+    table.attrs["summaries"] = [run["run_id"][:RUN_DIGITS] for run in runs if not run["stored"].exact]
     # By node and name; of runs that differ in it the last counts.
     table.attrs["display"] = {
         node: {run[node]: run["display"][node] for run in runs if node in run["display"]} for node in WHO[:-1]

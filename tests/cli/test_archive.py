@@ -136,6 +136,10 @@ def test_every_reader_takes_an_archive(results, tmp_path, capsys):
     assert main(["report", "--results", str(out), "--all", "--out", str(tmp_path / "report.html")]) == 0
     assert main(["provenance", str(tmp_path / "report.html")]) == 0
     assert "unchanged: all 3 runs are as they were" in capsys.readouterr().out
+    small = tmp_path / "small.parquet"
+    assert call("create", "--results", results, "--out", small, "--kind", "summary") == 0
+    assert main(["provenance", str(tmp_path / "report.html"), "--results", str(small)]) == 0
+    assert "3 cannot be compared, as summaries have them in single precision" in capsys.readouterr().out
     assert main(["provenance", str(tmp_path / "report.html"), "--results", str(results)]) == 0
     assert "unchanged: all 3 runs are as they were" in capsys.readouterr().out
 

@@ -77,9 +77,13 @@ class Archive:
         key = tuple(columns)
         if key not in self._read or self._read[key][0] != group:
             try:
-                self._read[key] = group, self._file.read_row_group(group, columns=columns, use_threads=False)
+                table = self._file.read_row_group(group, columns=columns, use_threads=False)
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise DamagedError(f"its part of the archive is damaged: {' '.join(str(error).split())}") from error
+            # What a page says of itself has no checksum.
+            if len(table) != self._file.metadata.row_group(group).num_rows:
+                raise DamagedError("its part of the archive is damaged: runs are missing")
+            self._read[key] = group, table
         return self._read[key][1]
 
     def columns(self, group: int) -> tuple[pa.Table, list[int], list[str]]:
@@ -89,13 +93,13 @@ class Archive:
         if ("columns",) not in self._read or self._read["columns",][0] != group:
             names = [n for n in self._file.schema_arrow.names if n not in ("run", *FILES)]
             table = self.read(group, names)
-            counts = table["iteration"].combine_chunks().value_lengths().to_pylist()
-            offsets = [0, *accumulate(counts)]
             try:
+                offsets = [0, *accumulate(table["iteration"].combine_chunks().value_lengths().to_pylist())]
                 joined = pa.table({name: table[name].combine_chunks().flatten() for name in names})
-            except pa.ArrowException as error:
+                digests = run_digests(joined, offsets)
+            except (pa.ArrowException, ValueError, TypeError) as error:
                 raise DamagedError(f"its columns do not fit together: {error}") from error
-            self._read["columns",] = group, (joined, offsets, run_digests(joined, offsets))
+            self._read["columns",] = group, (joined, offsets, digests)
         return self._read["columns",][1]
 
 
