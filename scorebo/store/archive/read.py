@@ -45,7 +45,7 @@ class Archive:
     @property
     def folders(self) -> list[str]:
         """Where each run lay below its results."""
-        return [folder for folder, _ in self.about["runs"]]
+        return [folder for folder, _, _ in self.about["runs"]]
 
     @cached_property
     def stamp(self) -> Stamp:
@@ -161,6 +161,8 @@ class ArchivedRun(StoredRun):
 
 def _head(line: bytes | None, folder: str) -> dict[str, Any]:
     head = unseal(line or b"")
-    if head["folder"] != folder:
+    parts = folder.split("/")
+    # It names the folder that is made when the run is extracted.
+    if head["folder"] != folder or len(parts) != 4 or not {"", ".", ".."}.isdisjoint(parts):
         raise ValueError("is not where the archive says")
     return head
