@@ -127,7 +127,7 @@ def _each_once(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(first.values())
 
 
-def find_run(run: str, results: Path) -> StoredRun:
+def find_run(run: str, results: Sources) -> StoredRun:
     """A run by its folder, by its place in an archive, or by the beginning of its id, looked for in `results`."""
     if (Path(run) / "config.yaml").exists():
         return FolderRun(Path(run))
@@ -136,22 +136,19 @@ def find_run(run: str, results: Path) -> StoredRun:
     if archive is not None:
         found = [each for each in stored_runs(archive, problems) if each.place == Path(run)]
     else:
-        found = _with_beginning(run, results, problems) if run.isalnum() and results.exists() else []
-    different = {each.content(): each for each in reversed(found)}  # of copies the first
-    if len(different) == 1:
-        return found[0]
+        found = _with_beginning(run, results, problems) if run.isalnum() else []
+    copies = {each.content(): each for each in sorted(found, key=lambda each: each.exact)}  # of copies an exact one
+    if len(copies) == 1:
+        return next(iter(copies.values()))
     if found:
         raise InputError(f"'{run}' begins the ids of {len(found)} runs: {', '.join(sorted(_places(found))[:5])}.")
-    trouble = f" ({'; '.join(problems)})" if problems else ""
-    raise InputError(
-        f"'{run}' is neither the folder of a run nor the beginning of the id of one in {results}{trouble}."
-    )
+    where, trouble = sources_text(results), f" ({'; '.join(problems)})" if problems else ""
+    raise InputError(f"'{run}' is neither the folder of a run nor the beginning of the id of one in {where}{trouble}.")
 
 
-def _with_beginning(run: str, results: Path, problems: list[str]) -> list[StoredRun]:
-    named = [
-        each for each in stored_runs(results, problems) if each.name.rpartition("-")[2].startswith(run[:RUN_DIGITS])
-    ]
+def _with_beginning(run: str, results: Sources, problems: list[str]) -> list[StoredRun]:
+    stored = (each for source in source_paths(results) if source.exists() for each in stored_runs(source, problems))
+    named = [each for each in stored if each.name.rpartition("-")[2].startswith(run[:RUN_DIGITS])]
     return [each for each in named if each.describe()["run_id"].startswith(run)]
 
 

@@ -132,6 +132,6 @@ def refuse_conflict(run: StoredRun, other: StoredRun) -> None:
     """Refuse two copies of a run that do not hold the same."""
     if os.path.realpath(run.place) != os.path.realpath(other.place) and run.content() != other.content():
         raise InputError(
-            f"{run.place} and {other.place} hold the same run ({run.name}) with different content. Remove one, or leave "
-            "its folder or archive out."
+            f"{run.place} and {other.place} hold the same run ({run.name}) with different content. Remove one, or "
+            "leave its folder or archive out."
         )

@@ -35,8 +35,9 @@ class Archive:
         if check_metadata(path) is None:
             raise not_an_archive(path)
         try:
-            self._file = pq.ParquetFile(path, page_checksum_verification=True)
-            self.about: dict[str, Any] = json.loads(self._file.metadata.metadata[ABOUT.encode()])
+            # Kept without the file: of hundreds of archives not all can be open.
+            self._metadata = pq.read_metadata(path)
+            self.about: dict[str, Any] = json.loads(self._metadata.metadata[ABOUT.encode()])
         except (pa.ArrowException, OSError, ValueError, LookupError) as error:
             raise DamagedError(f"{path} cannot be read: {error}") from error
         self.kind: str = self.about["kind"]
@@ -56,8 +57,8 @@ class Archive:
     def runs(self, problems: list[str]) -> Iterator[ArchivedRun]:
         """The runs that can be read; the others are named in `problems`."""
         begin = 0
-        for group in range(self._file.num_row_groups):
-            folders = self.folders[begin : begin + self._file.metadata.row_group(group).num_rows]
+        for group in range(self._metadata.num_row_groups):
+            folders = self.folders[begin : begin + self._metadata.row_group(group).num_rows]
             begin += len(folders)
             try:
                 lines = self.read(group, ["run"])["run"].to_pylist()
@@ -73,15 +74,17 @@ class Archive:
     def read(self, group: int, columns: list[str]) -> pa.Table:
         """Columns of a group of runs; the last group is kept, as its runs are asked for one after the other."""
         import pyarrow as pa
+        import pyarrow.parquet as pq
 
         key = tuple(columns)
         if key not in self._read or self._read[key][0] != group:
             try:
-                table = self._file.read_row_group(group, columns=columns, use_threads=False)
+                with pq.ParquetFile(self.path, metadata=self._metadata, page_checksum_verification=True) as file:
+                    table = file.read_row_group(group, columns=columns, use_threads=False)
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise DamagedError(f"its part of the archive is damaged: {' '.join(str(error).split())}") from error
             # What a page says of itself has no checksum.
-            if len(table) != self._file.metadata.row_group(group).num_rows:
+            if len(table) != self._metadata.row_group(group).num_rows:
                 raise DamagedError("its part of the archive is damaged: runs are missing")
             self._read[key] = group, table
         return self._read[key][1]
@@ -91,7 +94,7 @@ class Archive:
         import pyarrow as pa
 
         if ("columns",) not in self._read or self._read["columns",][0] != group:
-            names = [n for n in self._file.schema_arrow.names if n not in ("run", *FILES)]
+            names = [n for n in self._metadata.schema.to_arrow_schema().names if n not in ("run", *FILES)]
             table = self.read(group, names)
             try:
                 offsets = [0, *accumulate(table["iteration"].combine_chunks().value_lengths().to_pylist())]
