@@ -18,7 +18,7 @@ from scorebo.report.query import Query
 from scorebo.report.selection import experiment_ids, selected_ids
 from scorebo.store.archive.file import SUFFIX
 from scorebo.store.archive.read import Archive, ArchivedRun
-from scorebo.store.archive.write import rows_of, unused, write_archive
+from scorebo.store.archive.write import is_numbered, rows_of, unused, write_archive
 from scorebo.store.collect import describe_runs
 from scorebo.store.sources import archives_in
 from scorebo.store.stored_run import refuse_conflict
@@ -76,7 +76,7 @@ def create(query: Query, out: Path, kind: str, problems: list[str]) -> list[tupl
 def _archived(out: Path, kind: str, problems: list[str]) -> dict[str, ArchivedRun]:
     """The runs that are in archives of this kind there, by their ids."""
     if out.suffix == SUFFIX:
-        paths = [path for path in (out, *out.parent.glob(f"{out.stem}-*{SUFFIX}")) if path.exists()]
+        paths = [path for path in out.parent.glob(f"*{SUFFIX}") if is_numbered(path, out)]
     else:
         paths = archives_in(out, problems) if out.exists() else []
     found: dict[str, ArchivedRun] = {}

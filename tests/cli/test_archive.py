@@ -39,6 +39,10 @@ def test_create_again_adds_what_is_new(results, tmp_path, capsys):
     assert "all-2.parquet: 1 runs, 7 iterations" in said
     assert "nothing new" in said
     assert out.read_bytes() == first
+    call("create", "--results", results, "--seeds", "1", "--all", "--out", tmp_path / "all-of-one.parquet")
+    assert call("create", "--results", results, "--out", out) == 0
+    assert "nothing new" in capsys.readouterr().out
+    (tmp_path / "all-of-one.parquet").unlink()
     both, expected = table(tmp_path, tmp_path / "both.csv"), table(results, tmp_path / "expected.csv")
     pd.testing.assert_frame_equal(both, expected, check_exact=True)
     assert call("merge", out, tmp_path / "all-2.parquet", "--out", tmp_path / "merged.parquet") == 0

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 DIAGNOSTICS = tuple(f"mcmc_{name}" for name in ("draws", "divergences", "rhat", "ess_bulk", "fallback", "retries"))
 # Nothing that compares methods reads these. Points take more room than all metrics together.
 LEFT_OUT = ("x", "f", "acquisition_value")
-# Means and sums alone are made of timings, and curves of moments: so many bits of their mantissas (23) are kept.
-TIMING_BITS, MOMENT_BITS = 10, 14
+# Means and sums alone are made of timings: of their mantissas (23 bits) so many are kept.
+TIMING_BITS = 10
 # Where no run has a value the column has no type; these are the types of what is known.
 _TEXTS = ("mcmc_fallback",)
 
@@ -40,12 +40,10 @@ def summary_columns(columns: pa.Table) -> pa.Table:
 
 
 def rounded(columns: pa.Table) -> pa.Table:
-    """Timings and moments with fewer bits; once rounded they stay as they are."""
-    bits = {name: TIMING_BITS for timing in TIMINGS for name in column_names(timing)}
-    for place, name in enumerate(columns.column_names):
-        kept = MOMENT_BITS if name.startswith(MOMENTS) else bits.get(name)
-        if kept is not None:
-            columns = columns.set_column(place, name, _coarse(columns[name], kept))
+    """Timings with fewer bits; once rounded they stay as they are."""
+    for name in (name for timing in TIMINGS for name in column_names(timing)):
+        if name in columns.column_names:
+            columns = columns.set_column(columns.column_names.index(name), name, _coarse(columns[name]))
     return columns
 
 
@@ -87,14 +85,14 @@ def _narrow(name: str, kind: pa.DataType) -> pa.DataType:
     return pa.string() if name in _TEXTS and pa.types.is_null(kind) else kind
 
 
-def _coarse(column: pa.ChunkedArray, kept: int) -> pa.Array:
-    """Single precision with so many bits of the mantissa, the rest of which are zeros and take no room."""
+def _coarse(column: pa.ChunkedArray) -> pa.Array:
+    """Single precision with `TIMING_BITS` bits of the mantissa; the rest are zeros, which take no room."""
     import numpy as np
     import pyarrow as pa
 
     missing = column.is_null().to_numpy()
     bits = column.fill_null(0.0).to_numpy().astype(np.float32).view(np.uint32)
-    last = 23 - kept
+    last = 23 - TIMING_BITS
     rounded = (bits + np.uint32(1 << (last - 1))) >> np.uint32(last) << np.uint32(last)
     return pa.array(rounded.view(np.float32), pa.float32(), mask=missing)
 

@@ -140,7 +140,7 @@ def _metadata(kind: str, about: dict[str, Any], heads: Sequence[dict[str, Any]])
     told = {
         "kind": kind,
         "version": package_versions()["scorebo"],
-        "commits": sorted({str(head["commit"]) for head in heads}),
+        "commits": sorted({head["commit"] or "unknown" for head in heads}),
         **about,
         "runs": [[head["folder"], head["seed"], head["records"]] for head in heads],
     }
@@ -167,6 +167,12 @@ def unused(path: Path, taken: Collection[Path] = ()) -> Path:
         number += 1
         found = path.with_name(f"{path.stem}-{number}{path.suffix}")
     return found
+
+
+def is_numbered(path: Path, first: Path) -> bool:
+    """Whether a path is the first, or one that `unused` makes of it."""
+    number = path.stem.removeprefix(f"{first.stem}-")
+    return path == first or (path.stem != number and number.isdecimal())
 
 
 def rows_of(
