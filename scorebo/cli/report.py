@@ -62,7 +62,7 @@ One file that opens in any browser without a server or a network: the scorecard,
 the command behind each curve, the samplers' health, timings, failures and provenance. Of runs that the options choose
 it shows the figures of their experiment, or one for each metric, and the claims that are about them."""
 
-RESULTS = "root of the run folders (default: results); given several times, the runs of all of them"
+RESULTS = "root of the run folders (default: results), or an archive; given several times, the runs of all of them"
 SCALE = "of the experiment: smoke, small or paper; by default the one with most runs there"
 CONFIG_DIR = "folder with config groups of your own"
 FILTERS = ("benchmark", "acquisition", "model")

@@ -94,7 +94,7 @@ def _runs_of(path: Path) -> list[list[Any]]:
         return []
     check_body(path)
     archive = Archive(path)
-    return archive.about["runs"] if archive.kind == FULL else []
+    return [[folder, records] for folder, _, records in archive.about["runs"]] if archive.kind == FULL else []
 
 
 def _look(folder: str) -> list[int] | None:

@@ -1,8 +1,8 @@
 """Where every run stands: finished, running, queued, failed, lost or cancelled.
 
-Finished is what the run's own marker says, or what a full archive in the results folder holds; running is whose lock is held; queued is what the launcher of a sweep still
-has before it. Of the rest a worker, or the launcher, knows why it is not finished (failed, or cancelled by someone), or
-nobody (lost). No clock of another machine is asked.
+Finished is what the run's own marker says, or what a full archive in the results folder holds; running is whose lock is
+held; queued is what the launcher of a sweep still has before it. Of the rest a worker, or the launcher, knows why it is
+not finished (failed, or cancelled by someone), or nobody (lost). No clock of another machine is asked.
 """
 
 from __future__ import annotations

@@ -65,6 +65,11 @@ class Query:
         """The results folders and archives, those of reference runs last."""
         return (*source_paths(self.results), *map(Reference, self.reference))
 
+    @property
+    def folder(self) -> Path:
+        """The first results folder, into which a sweep may go; the default one if all are archives."""
+        return next((path for path in self.folders if not path.is_file()), Path("results"))
+
     @cached_property
     def seed_ranges(self) -> list[tuple[int, int]]:
         """The first and last seed of each part of `seeds`."""

@@ -25,9 +25,9 @@ def collect(results: Sources, *, fresh: bool = False, points: bool = True) -> pd
 
     `x` is a list in the task's units; `mcmc_…` are the sampler's scalar diagnostics; for the hyperparameters see
     `collect_hyperparameters`. What could not be read is left out and named in `table.attrs["problems"]`, a list of
-    texts; `table.attrs["display"]` has the display nodes by node and name, `table.attrs["reference"]` the ids of
-    the reference runs, if there are any. What was read is kept in `results/.cache`,
-    and runs whose files are as they were are taken from there.
+    texts; `table.attrs["summaries"]` has the runs that are in single precision, `table.attrs["reference"]` the ids of
+    the reference runs if there are any, `table.attrs["display"]` the display nodes by node and name. What was read is
+    kept in `results/.cache`, and runs whose files are as they were are taken from there.
 
     Args:
         results: a folder of runs, an archive, or several of either. A run that is there twice counts once if both
@@ -48,6 +48,8 @@ def collect(results: Sources, *, fresh: bool = False, points: bool = True) -> pd
     table.attrs["problems"] = problems
     if reference := [run["run_id"] for run in runs if run["stored"].reference]:
         table.attrs["reference"] = reference
+    # Runs in single precision, by the first digits of their ids.
+    table.attrs["summaries"] = [run["run_id"][:RUN_DIGITS] for run in runs if not run["stored"].exact]
     # By node and name; of runs that differ in it the last counts.
     table.attrs["display"] = {
         node: {run[node]: run["display"][node] for run in runs if node in run["display"]} for node in WHO[:-1]
@@ -127,7 +129,7 @@ def _each_once(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(first.values())
 
 
-def find_run(run: str, results: Path) -> StoredRun:
+def find_run(run: str, results: Sources) -> StoredRun:
     """A run by its folder, by its place in an archive, or by the beginning of its id, looked for in `results`."""
     if (Path(run) / "config.yaml").exists():
         return FolderRun(Path(run))
@@ -136,22 +138,19 @@ def find_run(run: str, results: Path) -> StoredRun:
     if archive is not None:
         found = [each for each in stored_runs(archive, problems) if each.place == Path(run)]
     else:
-        found = _with_beginning(run, results, problems) if run.isalnum() and results.exists() else []
-    different = {each.content(): each for each in reversed(found)}  # of copies the first
-    if len(different) == 1:
-        return found[0]
+        found = _with_beginning(run, results, problems) if run.isalnum() else []
+    copies = {each.content(): each for each in sorted(found, key=lambda each: each.exact)}  # of copies an exact one
+    if len(copies) == 1:
+        return next(iter(copies.values()))
     if found:
         raise InputError(f"'{run}' begins the ids of {len(found)} runs: {', '.join(sorted(_places(found))[:5])}.")
-    trouble = f" ({'; '.join(problems)})" if problems else ""
-    raise InputError(
-        f"'{run}' is neither the folder of a run nor the beginning of the id of one in {results}{trouble}."
-    )
+    where, trouble = sources_text(results), f" ({'; '.join(problems)})" if problems else ""
+    raise InputError(f"'{run}' is neither the folder of a run nor the beginning of the id of one in {where}{trouble}.")
 
 
-def _with_beginning(run: str, results: Path, problems: list[str]) -> list[StoredRun]:
-    named = [
-        each for each in stored_runs(results, problems) if each.name.rpartition("-")[2].startswith(run[:RUN_DIGITS])
-    ]
+def _with_beginning(run: str, results: Sources, problems: list[str]) -> list[StoredRun]:
+    stored = (each for source in source_paths(results) if source.exists() for each in stored_runs(source, problems))
+    named = [each for each in stored if each.name.rpartition("-")[2].startswith(run[:RUN_DIGITS])]
     return [each for each in named if each.describe()["run_id"].startswith(run)]
 
 

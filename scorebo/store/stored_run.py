@@ -136,6 +136,6 @@ def refuse_conflict(run: StoredRun, other: StoredRun) -> None:
         return
     if os.path.realpath(run.place) != os.path.realpath(other.place) and run.content() != other.content():
         raise InputError(
-            f"{run.place} and {other.place} hold the same run with different content. Remove one of them, or leave its "
-            "folder or archive out."
+            f"{run.place} and {other.place} hold the same run ({run.name}) with different content. Remove one, or "
+            "leave its folder or archive out."
         )

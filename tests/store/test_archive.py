@@ -1,9 +1,9 @@
-"""Archives against the folders that they are made of; damaged in many ways they give fewer runs, never other numbers."""
+"""Archives against the folders that they are made of; damaged, they give fewer runs, never other numbers."""
 
 from __future__ import annotations
 
-import random
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from scorebo.store.archive.write import ABOUT, KINDS, SUMMARY_ROWS, rows_of, unu
 from scorebo.store.collect import describe_runs, find_run
 from scorebo.store.moments import MEAN, SAMPLES, STD, collect_moments, hyperparameter_table
 from scorebo.store.stored_run import FILES
+from scripts.validation.damaged_archives import damage_and_read
 
 BAD = {"name": "bald", "_target_": "scorebo.acquisition.BALD"}
 ABOUT_IT = {"experiment": "al_mll", "scale": "small"}
@@ -98,9 +99,7 @@ def test_a_summary_has_what_figures_read_in_single_precision(results, tmp_path):
 
 def test_a_summary_says_what_it_does_not_have(results, tmp_path):
     path = archive(results, tmp_path / "summary.parquet", "summary")
-    with pytest.raises(
-        InputError, match=r"kept as a summary, without records.jsonl: that needs its run folder or a full"
-    ):
+    with pytest.raises(InputError, match=r"kept as a summary, without records\.jsonl: that needs its run folder"):
         collect_hyperparameters(path)
     with pytest.raises(InputError, match="no records that could be restored"):
         extract([path], tmp_path / "again", [])
@@ -114,12 +113,12 @@ def test_moments_are_those_of_the_samples(results, tmp_path):
     assert SAMPLES not in hyperparameter_table(results)
     groups = np.log10(samples["lengthscale_2"]).groupby([samples["run_id"], samples["iteration"]])
     found = moments.set_index(["run_id", "iteration"]).sort_index()
-    np.testing.assert_allclose(found[f"{MEAN}lengthscale_2"], groups.mean(), rtol=1e-6)
-    np.testing.assert_allclose(found[f"{STD}lengthscale_2"], groups.std(), rtol=1e-6)
+    np.testing.assert_allclose(found[f"{MEAN}lengthscale_2"], groups.mean(), rtol=2**-23)
+    np.testing.assert_allclose(found[f"{STD}lengthscale_2"], groups.std(), rtol=2**-23)
     exact = collect_moments(results).set_index(["run_id", "iteration"]).sort_index()
     np.testing.assert_allclose(exact[f"{MEAN}lengthscale_2"], groups.mean(), rtol=1e-13)
     bare = archive(results, tmp_path / "bare.parquet", "summary", moments=False)
-    with pytest.raises(InputError, match="no models yet|no moments"):
+    with pytest.raises(InputError, match="no models yet"):
         collect_moments(bare)
 
 
@@ -142,11 +141,11 @@ def test_copies_that_differ_are_named_and_refused(results, tmp_path):
     for path in (full, summary):
         for sources in ([path, other], [other, path]):
             for read in (collect, lambda sources: describe_runs(sources, [])):
-                with pytest.raises(InputError, match="the same run with different content") as refused:
+                with pytest.raises(InputError, match=r"the same run \(.*\) with different content") as refused:
                     read(sources)
                 assert path.name in str(refused.value)
                 assert str(other) in str(refused.value)
-    with pytest.raises(InputError, match="the same run with different content"):
+    with pytest.raises(InputError, match=r"the same run \(.*\) with different content"):
         merge([full, archive(other, tmp_path / "other.parquet")], tmp_path / "both.parquet", [])
     assert not (tmp_path / "both.parquet").exists()
     problems = []
@@ -181,7 +180,7 @@ def test_archives_are_never_changed(results, tmp_path):
     assert unused(path) == tmp_path / "all-2.parquet"
     with pytest.raises(InputError, match="no finished run"):
         write_archive(tmp_path / "none.parquet", [], "full", {})
-    with pytest.raises(InputError, match="must end in .parquet"):
+    with pytest.raises(InputError, match=r"must end in \.parquet"):
         write_archive(tmp_path / "none.csv", [], "full", {})
     assert not (tmp_path / "none.parquet").exists()
 
@@ -251,6 +250,18 @@ def test_altered_numbers_are_refused_though_the_file_fits_its_marks(results, tmp
     assert len(problems) == 1
 
 
+@pytest.mark.parametrize("place", ["../../../elsewhere", "/a/b/c/d", "a/b/../d"])
+def test_an_archive_cannot_put_files_elsewhere(results, tmp_path, place):
+    runs = describe_runs(results, [])
+    path = tmp_path / "evil.parquet"
+    rows = [replace(row, head={**row.head, "folder": place}) for row in rows_of(runs[:1], "full", (), [])]
+    write_archive(path, rows, "full", {})
+    problems = []
+    assert extract([path], tmp_path / "in" / "here", problems) == (0, 0)
+    assert "is not where the archive says" in problems[0]
+    assert not (tmp_path / "in").exists()
+
+
 def test_exchanged_files_are_refused_though_the_file_fits_its_marks(results, tmp_path):
     path = archive(results, tmp_path / "all.parquet")
 
@@ -286,64 +297,8 @@ def test_damage_to_one_run_of_a_full_archive_is_damage_to_no_other(results, tmp_
     pd.testing.assert_frame_equal(same, expected, check_exact=True)
 
 
-def damaged(data: bytes, own: random.Random) -> bytes:
-    """The file cut short, with bytes changed, with a piece doubled, removed or filled with zeros."""
-    size = len(data)
-    place, length = own.randrange(size), own.choice((1, 2, 7, 100, 4000))
-    kind = own.choice(("flip", "flip", "flip", "tail", "cut", "zeros", "double", "remove", "bytes"))
-    if kind == "flip":
-        return data[:place] + bytes([data[place] ^ (1 << own.randrange(8))]) + data[place + 1 :]
-    if kind == "tail":  # in the metadata
-        place = size - own.randrange(1, min(size, 4000))
-        return data[:place] + bytes([data[place] ^ (1 << own.randrange(8))]) + data[place + 1 :]
-    if kind == "cut":
-        return data[:place]
-    if kind == "zeros":
-        return data[:place] + bytes(len(data[place : place + length])) + data[place + length :]
-    if kind == "double":
-        return data[: place + length] + data[place:]
-    if kind == "remove":
-        return data[:place] + data[place + length :]
-    return data[:place] + own.randbytes(len(data[place : place + length])) + data[place + length :]
-
-
-def readings(path):
-    """All that is read of an archive, by run; what is refused is left out, and there is a reason for each."""
-    try:
-        table = collect(path)
-    except InputError as error:
-        assert str(error)
-        return {}, [str(error)]
-    return dict(list(table.groupby("run_id"))), table.attrs["problems"]
-
-
-def fuzz(path, data, expected, number, seed):
-    """How many of so many damaged archives were noticed; raises where a number is not what it was."""
-    own = random.Random(seed)
-    refused = lost = 0
-    for _ in range(number):
-        content = damaged(data, own)
-        path.write_bytes(content)
-        runs, problems = readings(path)
-        for run, rows in runs.items():
-            pd.testing.assert_frame_equal(
-                rows.reset_index(drop=True), expected[run].reset_index(drop=True), check_exact=True, check_dtype=False
-            )
-        assert problems or len(runs) == len(expected), "runs are missing, and nothing is said"
-        refused += not runs
-        lost += 0 < len(runs) < len(expected)
-        if content != data:
-            found = []
-            try:
-                verify([path], found)
-            except InputError as error:
-                found.append(str(error))
-            assert found, "verify did not notice"
-    return refused, lost
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_archives_give_no_wrong_number(results, tmp_path, kind):
-    path = archive(results, tmp_path / "damaged.parquet", kind)
-    expected, _ = readings(path)
-    fuzz(path, path.read_bytes(), expected, 60, seed=1)
+    found = damage_and_read(archive(results, tmp_path / "damaged.parquet", kind), 60, seed=1)
+    assert found["no run left"] > 10
+    assert kind == "summary" or found["some runs left"] > 10

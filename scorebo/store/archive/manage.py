@@ -62,13 +62,13 @@ def _contents(archive: Archive) -> Contents:
         experiment=archive.about.get("experiment"),
         scale=archive.about.get("scale"),
         runs=len(names),
-        iterations=sum(records for _, records in archive.about["runs"]),
+        iterations=sum(records for _, _, records in archive.about["runs"]),
         bytes=archive.path.stat().st_size,
         commits=archive.about["commits"],
         version=archive.about["version"],
         tasks=sorted({benchmark for benchmark, *_ in names}),
         methods=sorted({acquisition for _, _, acquisition, _ in names}),
-        seeds=seeds_text({int(name.split("-")[1]) for *_, name in names}),
+        seeds=seeds_text({seed for _, seed, _ in archive.about["runs"]}),
         folders=archive.folders,
     )
 

@@ -35,8 +35,9 @@ class Archive:
         if check_metadata(path) is None:
             raise not_an_archive(path)
         try:
-            self._file = pq.ParquetFile(path, page_checksum_verification=True)
-            self.about: dict[str, Any] = json.loads(self._file.metadata.metadata[ABOUT.encode()])
+            # Kept without the file: of hundreds of archives not all can be open.
+            self._metadata = pq.read_metadata(path)
+            self.about: dict[str, Any] = json.loads(self._metadata.metadata[ABOUT.encode()])
         except (pa.ArrowException, OSError, ValueError, LookupError) as error:
             raise DamagedError(f"{path} cannot be read: {error}") from error
         self.kind: str = self.about["kind"]
@@ -45,7 +46,7 @@ class Archive:
     @property
     def folders(self) -> list[str]:
         """Where each run lay below its results."""
-        return [folder for folder, _ in self.about["runs"]]
+        return [folder for folder, _, _ in self.about["runs"]]
 
     @cached_property
     def stamp(self) -> Stamp:
@@ -56,8 +57,8 @@ class Archive:
     def runs(self, problems: list[str]) -> Iterator[ArchivedRun]:
         """The runs that can be read; the others are named in `problems`."""
         begin = 0
-        for group in range(self._file.num_row_groups):
-            folders = self.folders[begin : begin + self._file.metadata.row_group(group).num_rows]
+        for group in range(self._metadata.num_row_groups):
+            folders = self.folders[begin : begin + self._metadata.row_group(group).num_rows]
             begin += len(folders)
             try:
                 lines = self.read(group, ["run"])["run"].to_pylist()
@@ -73,13 +74,19 @@ class Archive:
     def read(self, group: int, columns: list[str]) -> pa.Table:
         """Columns of a group of runs; the last group is kept, as its runs are asked for one after the other."""
         import pyarrow as pa
+        import pyarrow.parquet as pq
 
         key = tuple(columns)
         if key not in self._read or self._read[key][0] != group:
             try:
-                self._read[key] = group, self._file.read_row_group(group, columns=columns, use_threads=False)
+                with pq.ParquetFile(self.path, metadata=self._metadata, page_checksum_verification=True) as file:
+                    table = file.read_row_group(group, columns=columns, use_threads=False)
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise DamagedError(f"its part of the archive is damaged: {' '.join(str(error).split())}") from error
+            # What a page says of itself has no checksum.
+            if len(table) != self._metadata.row_group(group).num_rows:
+                raise DamagedError("its part of the archive is damaged: runs are missing")
+            self._read[key] = group, table
         return self._read[key][1]
 
     def columns(self, group: int) -> tuple[pa.Table, list[int], list[str]]:
@@ -87,15 +94,15 @@ class Archive:
         import pyarrow as pa
 
         if ("columns",) not in self._read or self._read["columns",][0] != group:
-            names = [n for n in self._file.schema_arrow.names if n not in ("run", *FILES)]
+            names = [n for n in self._metadata.schema.to_arrow_schema().names if n not in ("run", *FILES)]
             table = self.read(group, names)
-            counts = table["iteration"].combine_chunks().value_lengths().to_pylist()
-            offsets = [0, *accumulate(counts)]
             try:
+                offsets = [0, *accumulate(table["iteration"].combine_chunks().value_lengths().to_pylist())]
                 joined = pa.table({name: table[name].combine_chunks().flatten() for name in names})
-            except pa.ArrowException as error:
+                digests = run_digests(joined, offsets)
+            except (pa.ArrowException, ValueError, TypeError) as error:
                 raise DamagedError(f"its columns do not fit together: {error}") from error
-            self._read["columns",] = group, (joined, offsets, run_digests(joined, offsets))
+            self._read["columns",] = group, (joined, offsets, digests)
         return self._read["columns",][1]
 
 
@@ -157,6 +164,8 @@ class ArchivedRun(StoredRun):
 
 def _head(line: bytes | None, folder: str) -> dict[str, Any]:
     head = unseal(line or b"")
-    if head["folder"] != folder:
+    parts = folder.split("/")
+    # It names the folder that is made when the run is extracted.
+    if head["folder"] != folder or len(parts) != 4 or not {"", ".", ".."}.isdisjoint(parts):
         raise ValueError("is not where the archive says")
     return head

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 # Of the sampler's diagnostics those by which its health is judged, and what it did in place of what it was told to.
 DIAGNOSTICS = tuple(f"mcmc_{name}" for name in ("draws", "divergences", "rhat", "ess_bulk", "fallback", "retries"))
-# Points take more room than all metrics together.
-LEFT_OUT = ("x",)
-# Means and sums alone are made of timings: of their mantissas (23 bits) these many are kept.
+# Nothing that compares methods reads these. Points take more room than all metrics together.
+LEFT_OUT = ("x", "f", "acquisition_value")
+# Means and sums alone are made of timings: of their mantissas (23 bits) so many are kept.
 TIMING_BITS = 10
 # Where no run has a value the column has no type; these are the types of what is known.
 _TEXTS = ("mcmc_fallback",)
@@ -32,14 +32,19 @@ def summary_columns(columns: pa.Table) -> pa.Table:
     """The columns of `run_columns`, and of moments, that a summary keeps, floats in single precision."""
     import pyarrow as pa
 
+    there = columns.column_names
     kept = [name for field in COLUMNS for name in column_names(field) if name not in LEFT_OUT]
-    moments = [name for name in columns.column_names if name.startswith(MOMENTS)]
-    names = [name for name in (*kept, *DIAGNOSTICS, SAMPLES, *moments) if name in columns.column_names]
-    found = columns.select(names)
-    single = found.cast(pa.schema([(field.name, _narrow(field.name, field.type)) for field in found.schema]))
+    moments = [name for name in there if name.startswith(MOMENTS)]
+    found = columns.select([name for name in (*kept, *DIAGNOSTICS, SAMPLES, *moments) if name in there])
+    return found.cast(pa.schema([(field.name, _narrow(field.name, field.type)) for field in found.schema]))
+
+
+def rounded(columns: pa.Table) -> pa.Table:
+    """Timings with fewer bits; once rounded they stay as they are."""
     for name in (name for timing in TIMINGS for name in column_names(timing)):
-        single = single.set_column(names.index(name), name, _coarse(single[name]))
-    return single
+        if name in columns.column_names:
+            columns = columns.set_column(columns.column_names.index(name), name, _coarse(columns[name]))
+    return columns
 
 
 def run_digests(columns: pa.Table, offsets: Sequence[int]) -> list[str]:
@@ -81,7 +86,7 @@ def _narrow(name: str, kind: pa.DataType) -> pa.DataType:
 
 
 def _coarse(column: pa.ChunkedArray) -> pa.Array:
-    """Single precision, rounded to `TIMING_BITS` of the mantissa, the rest of which are zeros and take no room."""
+    """Single precision with `TIMING_BITS` bits of the mantissa; the rest are zeros, which take no room."""
     import numpy as np
     import pyarrow as pa
 

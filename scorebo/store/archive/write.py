@@ -10,26 +10,26 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scorebo import __version__
 from scorebo.errors import InputError, check_choice
 from scorebo.files import replacing, storage_errors
 from scorebo.store.archive.file import EMPTY_MARK, KEY, SUFFIX, write_mark
-from scorebo.store.archive.summary import as_lists, run_digests, summary_columns
+from scorebo.store.archive.summary import as_lists, rounded, run_digests, summary_columns
 from scorebo.store.checksummed import seal
 from scorebo.store.columns import run_columns
+from scorebo.store.environment import package_versions
 from scorebo.store.moments import moment_columns
 from scorebo.store.schema import NAMES
-from scorebo.store.stored_run import CHECKPOINT, FILES, RECORDS, StoredRun
+from scorebo.store.stored_run import CHECKPOINT, FILES, FINISHED, RECORDS, StoredRun
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FULL, SUMMARY = KINDS = ("full", "summary")
 ABOUT = "scorebo.about"
-# A summary has no place for these.
-NOT_IN_SUMMARY = (RECORDS, CHECKPOINT)
+# A summary has no place for these; that the run is finished, and with which records, is told without its marker.
+NOT_IN_SUMMARY = (RECORDS, CHECKPOINT, FINISHED)
 # So many runs of a summary are compressed together; what damage there is touches all of them.
-SUMMARY_ROWS = 64
+SUMMARY_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -137,15 +137,21 @@ def _writer(path: Path, schema: pa.Schema, **options: Any) -> Any:
 
 def _metadata(kind: str, about: dict[str, Any], heads: Sequence[dict[str, Any]]) -> dict[str, str]:
     """The mark, and what is told of the runs without reading them."""
-    told = {"kind": kind, "version": __version__, "commits": sorted({str(head["commit"]) for head in heads}), **about}
-    return {KEY: EMPTY_MARK, ABOUT: json.dumps({**told, "runs": [[head["folder"], head["records"]] for head in heads]})}
+    told = {
+        "kind": kind,
+        "version": package_versions()["scorebo"],
+        "commits": sorted({head["commit"] or "unknown" for head in heads}),
+        **about,
+        "runs": [[head["folder"], head["seed"], head["records"]] for head in heads],
+    }
+    return {KEY: EMPTY_MARK, ABOUT: json.dumps(told)}
 
 
 def _summary_table(rows: Sequence[Row]) -> pa.Table:
     import pyarrow as pa
 
     parts = [row.columns for row in rows if row.columns is not None]
-    columns = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
+    columns = rounded(pa.concat_tables(parts, promote_options="permissive").combine_chunks())
     offsets = [0, *accumulate(map(len, parts))]
     digests = run_digests(columns, offsets)
     heads = [seal({**row.head, "columns": digest})[:-1] for row, digest in zip(rows, digests, strict=True)]
@@ -161,6 +167,12 @@ def unused(path: Path, taken: Collection[Path] = ()) -> Path:
         number += 1
         found = path.with_name(f"{path.stem}-{number}{path.suffix}")
     return found
+
+
+def is_numbered(path: Path, first: Path) -> bool:
+    """Whether a path is the first, or one that `unused` makes of it."""
+    number = path.stem.removeprefix(f"{first.stem}-")
+    return path == first or (path.stem != number and number.isdecimal())
 
 
 def rows_of(
