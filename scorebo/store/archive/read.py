@@ -136,12 +136,17 @@ class ArchivedRun(StoredRun):
         """Digests of its records and of its marker."""
         return tuple(str(self.head["files"].get(file)) for file in (RECORDS, FINISHED))
 
+    def check_format(self) -> None:
+        """Nothing: what is archived was read by the version that wrote the archive, whose format was checked."""
+
     def describe(self) -> dict[str, Any]:
         """Its names, seed, id and display, which were checked when it was archived."""
         return {**{name: self.head[name] for name in (*NAMES, "seed", "run_id", "display")}, "stored": self}
 
     def part(self, problems: list[str]) -> Part:
-        """What `collect` makes of it."""
+        """What `collect` makes of it; refused if any of its files is damaged."""
+        for file in files_of(self.archive.kind):
+            self.read(file)
         if self.exact:
             return super().part(problems)
         run = {name: value for name, value in self.describe().items() if name != "stored"}
