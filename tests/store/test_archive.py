@@ -90,7 +90,7 @@ def test_a_summary_has_what_figures_read_in_single_precision(results, tmp_path):
     exact += ["mcmc_divergences", "maximize", "optimal_value", "finished", "run_id", "run"]
     pd.testing.assert_frame_equal(small[exact], whole[exact])
     timings = [name for name in whole if str(name).startswith("wall_seconds")]
-    np.testing.assert_allclose(small[timings], whole[timings], rtol=2**-10)
+    np.testing.assert_allclose(small[timings], whole[timings], rtol=2**-8)
     assert "x" not in small
     same_tables(collect(path, points=False), small)
     assert describe_runs(path, [])[0]["stored"].config() == describe_runs(results, [])[0]["stored"].config()
