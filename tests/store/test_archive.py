@@ -297,6 +297,22 @@ def test_damage_to_one_run_of_a_full_archive_is_damage_to_no_other(results, tmp_
     pd.testing.assert_frame_equal(same, expected, check_exact=True)
 
 
+def test_damage_to_some_runs_of_a_summary_is_damage_to_no_others(results, tmp_path, monkeypatch):
+    monkeypatch.setattr("scorebo.store.archive.write.SUMMARY_ROWS", 2)
+    path = archive(results, tmp_path / "summary.parquet", "summary")
+    expected = collect(path)
+    names = [folder.rpartition("/")[2] for folder in Archive(path).folders]
+    metadata = pq.ParquetFile(path).metadata
+    column = metadata.schema.names.index("run")
+    data = bytearray(path.read_bytes())
+    data[metadata.row_group(1).column(column).data_page_offset + 60] ^= 1
+    path.write_bytes(data)
+    table = collect(path)
+    kept = expected[expected["run"].isin(names[:2])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(table, kept, check_exact=True)
+    assert [name for name in names if any(name in text for text in table.attrs["problems"])] == names[2:]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_archives_give_no_wrong_number(results, tmp_path, kind):
     found = damage_and_read(archive(results, tmp_path / "damaged.parquet", kind), 60, seed=1)
