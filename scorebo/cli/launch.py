@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SWEEP_EXAMPLES = """examples:
   scorebo sweep benchmark=gramacy1,higdon acquisition=sal_hr,bald 'seed=range(1,26)'
   scorebo sweep experiment=al_mll --scale small workers=2 --wait
-  scorebo sweep experiment=al_mll launcher=slurm_paper launcher.partition=cpu launcher.runs_per_job=5
+  scorebo sweep experiment=al_mll launcher=slurm_paper launcher.partition=cpu launcher.runs_per_job=auto
   scorebo sweep experiment=bo_regret launcher=slurm --dry-run
 
 Submits every run of the sweep, in Hydra's own grammar, and returns; finished runs are skipped, unfinished ones go on

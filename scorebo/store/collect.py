@@ -139,7 +139,8 @@ def find_run(run: str, results: Sources) -> StoredRun:
         found = [each for each in stored_runs(archive, problems) if each.place == Path(run)]
     else:
         found = _with_beginning(run, results, problems) if run.isalnum() else []
-    copies = {each.content(): each for each in sorted(found, key=lambda each: each.exact)}  # of copies an exact one
+    # Of copies an exact one.
+    copies = {(each.name, each.content()): each for each in sorted(found, key=lambda each: each.exact)}
     if len(copies) == 1:
         return next(iter(copies.values()))
     if found:
@@ -149,7 +150,8 @@ def find_run(run: str, results: Sources) -> StoredRun:
 
 
 def _with_beginning(run: str, results: Sources, problems: list[str]) -> list[StoredRun]:
-    stored = (each for source in source_paths(results) if source.exists() for each in stored_runs(source, problems))
+    sources = [source for source in source_paths(results) if source.exists()]
+    stored = [each for source in sources for each in stored_runs(source, problems, without_records=True)]
     named = [each for each in stored if each.name.rpartition("-")[2].startswith(run[:RUN_DIGITS])]
     return [each for each in named if each.describe()["run_id"].startswith(run)]
 

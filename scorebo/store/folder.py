@@ -41,13 +41,8 @@ def check_config(folder: Path, expected: str) -> None:
 def check_format(folder: Path) -> None:
     """Refuse a folder of another format; `environment.json`, written first, names it unless it is damaged."""
     path = folder / "environment.json"
-    refuse_environment(read_bytes(path), path)
-
-
-def refuse_environment(data: bytes, path: Path) -> None:
-    """Refuse an `environment.json` that names another format; `path` is for messages."""
     try:
-        document = orjson.loads(data)
+        document = orjson.loads(read_bytes(path))
     except ValueError:
         return
     if isinstance(document, dict) and "format" in document:

@@ -48,10 +48,11 @@ def sources_text(results: Sources) -> str:
     return " and ".join([*words, *(f"the reference ({place})" for place in places)])
 
 
-def stored_runs(source: Path, problems: list[str]) -> Iterator[StoredRun]:
+def stored_runs(source: Path, problems: list[str], *, without_records: bool = False) -> Iterator[StoredRun]:
     """The runs of a folder or of an archive; what cannot be read is named in `problems`.
 
-    Of a folder those in folders of their own come before archived ones.
+    Of a folder those in folders of their own come before archived ones; one that has lost its records is a problem,
+    unless it is asked for as well.
     """
     for run in _stored_runs(source, problems):
         run.reference = isinstance(source, Reference)
@@ -63,7 +64,7 @@ def _stored_runs(source: Path, problems: list[str]) -> Iterator[StoredRun]:
         yield from _archived(source, problems)
         return
     for folder, has_records in _scan(source):
-        if has_records:
+        if has_records or without_records:
             yield FolderRun(folder)
         elif not is_locked(folder / "lock"):  # by a process that has only just begun the run
             problems.append(
@@ -81,7 +82,7 @@ def runs_by_digits(results: Sources) -> dict[str, StoredRun]:
     """
     found: dict[str, StoredRun] = {}
     for source in source_paths(results):
-        for run in stored_runs(source, []):
+        for run in stored_runs(source, [], without_records=True):
             found.setdefault(named_after(run.name) or str(run.place), run)
     return found
 

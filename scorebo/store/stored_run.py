@@ -12,7 +12,7 @@ from scorebo.errors import InputError
 from scorebo.store.cache import Part, Stamp, stamp_of
 from scorebo.store.columns import run_columns
 from scorebo.store.environment import last_session
-from scorebo.store.folder import refuse_environment
+from scorebo.store.folder import check_format
 from scorebo.store.identity import node_name, parse_config, run_id, run_seed
 from scorebo.store.ledger import LEDGER, Entry, parse_ledger
 from scorebo.store.markers import marked_run
@@ -70,9 +70,9 @@ class StoredRun(ABC):
         """What failed or fell back."""
         return parse_ledger(self.read(LEDGER))
 
+    @abstractmethod
     def check_format(self) -> None:
         """Refuse a run that another version wrote in a way that would be misread."""
-        refuse_environment(self.read(ENVIRONMENT), self.place / ENVIRONMENT)
 
     def describe(self) -> dict[str, Any]:
         """Its names, `seed`, `run_id` and `display`, and itself as `stored`; what cannot be a run is refused."""
@@ -118,6 +118,10 @@ class FolderRun(StoredRun):
     def stamp(self) -> Stamp:
         """Size and times of the files that decide what is collected."""
         return stamp_of(self.place)
+
+    def check_format(self) -> None:
+        """Refuse a folder of another format."""
+        check_format(self.place)
 
     def content(self) -> tuple[str, ...]:
         """Digests of its records and of its marker."""
