@@ -112,7 +112,7 @@ def _run(challenge: Challenge, wait: bool) -> int | None:
     ids = {run.run_id for run in waiting}
     sweeps = [s for s in sweeps_in(challenge.results) if s.name in {run.sweep for run in waiting}]
     if waiting:
-        print(f"{len(waiting)} are running or queued in {', '.join(sweep.name for sweep in sweeps)}")
+        print(f"{len(waiting)} of them running or queued in {', '.join(sweep.name for sweep in sweeps)}")
     new = [config for config in left if run_id(config) not in ids]
     if new:
         sweeps.append(submit(new, sys.argv))
@@ -135,7 +135,7 @@ def _compare(challenge: Challenge, options: argparse.Namespace) -> None:
     from scorebo.report.statistics.text import format_comparison
 
     evidence = evidence_of(challenge.query)
-    found = comparisons(evidence, challenge, options.metric)
+    found = comparisons(evidence, challenge.suite, options.metric)
     print("\n\n".join(map(format_comparison, found)))
     out = options.out or challenge.results / f"challenge-{challenge.method}-{challenge.suite.experiment}.html"
     section = comparison_section(found)

@@ -13,6 +13,7 @@ from scorebo.errors import InputError, check_choice
 if TYPE_CHECKING:
     from scorebo.cli.command import Add
     from scorebo.report.evidence import Evidence
+    from scorebo.report.html.write import Section
     from scorebo.report.query import Query
 
 COMPARE_EXAMPLES = """examples:
@@ -225,11 +226,24 @@ def _report(options: argparse.Namespace) -> None:
 
     if options.out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"The report's file must end in .html, got '{options.out}'.")
-    more = {"figures": options.figure, "claims": options.claim}
     evidence = evidence_of(query_of(options))
-    figures, words = write_report(evidence, options.out, invocation=options.given, **more)
+    own = {"figures": options.figure, "claims": options.claim}
+    figures, words = write_report(
+        evidence, options.out, invocation=options.given, more=_comparison_with(evidence), **own
+    )
     drawn = sum(figure.data is not None for figure in figures)
     print(f"{options.out}: {drawn} of {len(figures)} figures, {options.out.stat().st_size / 1e6:.1f} MB ({words})")
+
+
+def _comparison_with(evidence: Evidence) -> list[Section]:
+    """The section about the challenger, where there is one and an experiment says by what it is compared."""
+    from scorebo.report.challenge import comparisons, suite_named
+    from scorebo.report.html.comparison import comparison_section
+
+    query = evidence.query
+    if not query.challenger or not query.experiment:
+        return []
+    return [comparison_section(comparisons(evidence, suite_named(query.experiment, query.config_dir)))]
 
 
 def _scorecard(options: argparse.Namespace) -> None:

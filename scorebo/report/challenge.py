@@ -11,7 +11,7 @@ import pandas as pd
 
 from scorebo.config import available
 from scorebo.config.compose_many import Composer
-from scorebo.config.overrides import key_of
+from scorebo.config.overrides import check_scale, key_of
 from scorebo.config.scale import at_scale
 from scorebo.config.sweep import AXES, SHARED, parse_sweep, sweep_configs
 from scorebo.errors import InputError, check_choice
@@ -83,13 +83,13 @@ class Challenge:
         return Path(self.configs[0]["results"])
 
 
-def comparisons(evidence: Evidence, challenge: Challenge, metrics: Sequence[str] | None = None) -> list[Comparison]:
-    """The method with each other one, by the metrics given or those of the suite of which there are values."""
+def comparisons(evidence: Evidence, suite: Suite, metrics: Sequence[str] | None = None) -> list[Comparison]:
+    """The challenger with each other method, by the metrics given or those of the suite of which there are values."""
     table = evidence.selection().table
     if not metrics:
-        own = challenge.suite.metrics or _figure_metrics(evidence, challenge.suite)
+        own = suite.metrics or _figure_metrics(evidence, suite)
         metrics = [m for m in own if m in table and table[m].notna().any()] or own
-    return [compare(table, metric, challenger=challenge.method) for metric in metrics]
+    return [compare(table, metric, challenger=evidence.query.challenger) for metric in metrics]
 
 
 def _figure_metrics(evidence: Evidence, suite: Suite) -> tuple[str, ...]:
@@ -139,6 +139,7 @@ def prepare(
     query = chosen.query
     _check_size(composer.experiment(suite.experiment), query, method, seeds)
     configs = _own_runs(method, chosen, overrides, composer)
+    check_scale([f"scale={scale}"] if scale else [], configs)
     notes += [*_other_nodes(configs, chosen), *_missing(chosen, composer)]
     opponents = list(dict.fromkeys(chosen.table["acquisition"]))
     query = replace(query, results=(configs[0]["results"],), challenger=method)
@@ -159,7 +160,8 @@ def _method(given: Mapping[str, list[Any]]) -> str:
 def _refuse_changes(given: Mapping[str, list[Any]], suite: Suite, composer: Composer) -> None:
     """Refuse settings with which the runs could not be paired with those of the reference."""
     node = composer.experiment(suite.experiment)
-    for name in given:
+    for setting, values in given.items():
+        name = setting.lstrip("+~")
         if name in _OPTIONS:
             raise InputError(f"Give {_OPTIONS[name]} in place of {name}=….")
         if name.partition(".")[0] in SHARED or name in ("acquisition", "benchmark"):
@@ -167,7 +169,7 @@ def _refuse_changes(given: Mapping[str, list[Any]], suite: Suite, composer: Comp
         if name == "model" and any(at.get("models") for at in (node, *(node.get("scales") or {}).values())):
             continue
         raise InputError(
-            f"{name}={','.join(map(str, given[name]))} would change the runs, and the reference has none with it to "
+            f"{name}={','.join(map(str, values))} would change the runs, and the reference has none with it to "
             "pair them with: leave it out. What belongs to the method itself (its settings, its model) is set in the "
             "file of its acquisition. Allowed: acquisition, benchmark (some tasks of the suite), model (of a suite "
             f"with several), {', '.join(SHARED)}."

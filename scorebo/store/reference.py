@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 from scorebo.errors import InputError
 from scorebo.files import storage_errors
-from scorebo.store.archive.file import is_archive
+from scorebo.store.archive.file import DamagedError, check_metadata
 from scorebo.store.sources import SUFFIX, Reference
 
 VARIABLE = "SCOREBO_REFERENCE"
@@ -36,4 +37,10 @@ def _archives(place: Path) -> tuple[Reference, ...]:
         return (Reference(place),) if place.is_file() else ()
     with storage_errors(place, "read"):
         paths = sorted(path for path in place.glob(f"*{SUFFIX}") if not path.name.startswith("."))
-    return tuple(Reference(path) for path in paths if is_archive(path))
+    return tuple(Reference(path) for path in paths if _may_be_archive(path))
+
+
+def _may_be_archive(path: Path) -> bool:
+    with contextlib.suppress(DamagedError):
+        return check_metadata(path) is not None
+    return True

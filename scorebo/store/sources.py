@@ -54,12 +54,6 @@ def stored_runs(source: Path, problems: list[str], *, without_records: bool = Fa
     Of a folder those in folders of their own come before archived ones; one that has lost its records is a problem,
     unless it is asked for as well.
     """
-    for run in _stored_runs(source, problems):
-        run.reference = isinstance(source, Reference)
-        yield run
-
-
-def _stored_runs(source: Path, problems: list[str]) -> Iterator[StoredRun]:
     if source.is_file():
         yield from _archived(source, problems)
         return
@@ -108,7 +102,9 @@ def _archived(path: Path, problems: list[str]) -> Iterator[StoredRun]:
     except DamagedError as error:
         problems.append(f"{error} (left out)")
         return
-    yield from archive.runs(problems)
+    for run in archive.runs(problems):
+        run.reference = isinstance(path, Reference)
+        yield run
 
 
 def _may_be_archive(entry: os.DirEntry[str]) -> bool:
