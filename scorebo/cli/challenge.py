@@ -29,9 +29,9 @@ CHALLENGE_EXAMPLES = """examples:
 
 Runs the method on the tasks and seeds of reference runs (`scorebo reference list`), with which its runs share initial
 designs and noise, compares it with each of their methods, and writes a report in which it stands out. Without --wait
-it submits the runs, as `scorebo sweep` does, and returns; the same command again goes on: it submits what has failed,
-says what is still running, and compares when all have finished. suites: al, bo,
-saas, gp8, additive, warped, or any experiment that has reference runs."""
+it submits the runs, as `scorebo sweep` does, and returns. The same command again goes on: it submits what failed, says
+what is still running, and compares when all runs have finished.
+suites: al, bo, saas, gp8, additive, warped, or any experiment that has reference runs (docs/challenge.md)"""
 
 
 def add_commands(add: Add) -> None:
@@ -54,7 +54,7 @@ def add_commands(add: Add) -> None:
     challenge.add_argument("--seeds", type=int, metavar="N", help="the first N seeds alone")
     challenge.add_argument("--metric", action="append", metavar="NAME", help="compare by these; by default the suite's")
     challenge.add_argument(
-        "--out", type=Path, metavar="FILE", help="the report; RESULTS/challenge-METHOD.html by default"
+        "--out", type=Path, metavar="FILE", help="of the report: FILE.html; by default in the results"
     )
     add_wait(challenge)
     challenge.add_argument("--dry-run", action="store_true", help="only say what would be run and what it would cost")
@@ -73,6 +73,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _challenge(options: argparse.Namespace) -> int:
+    from scorebo.cli.report import check_html
     from scorebo.report.challenge import prepare, suite_named
     from scorebo.store.schema import METRICS
 
@@ -80,6 +81,8 @@ def _challenge(options: argparse.Namespace) -> int:
         raise InputError(f"--seeds must be a whole number of at least 1, got {options.seeds}.")
     for metric in options.metric or ():
         check_choice("metric", metric, METRICS)
+    if options.out is not None:
+        check_html(options.out)
     suite = suite_named(options.suite, options.config_dir)
     given = {"scale": options.scale, "seeds": options.seeds, "config_dir": options.config_dir}
     challenge = prepare(options.overrides, suite, **given)

@@ -221,11 +221,16 @@ def _compare(options: argparse.Namespace) -> None:
     print("\n\n".join([*tables, f"({chosen})"]))
 
 
+def check_html(out: Path) -> None:
+    """Refuse another ending for the file of a report."""
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"The report's file must end in .html, got '{out}'.")
+
+
 def _report(options: argparse.Namespace) -> None:
     from scorebo.report.html import write_report
 
-    if options.out.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"The report's file must end in .html, got '{options.out}'.")
+    check_html(options.out)
     evidence = evidence_of(query_of(options))
     own = {"figures": options.figure, "claims": options.claim}
     figures, words = write_report(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,12 +19,14 @@ from scorebo.errors import InputError, check_choice
 from scorebo.report.evidence import Evidence
 from scorebo.report.figures import FIGURES
 from scorebo.report.query import Query
-from scorebo.report.reference import outdated_runs, refusals
+from scorebo.report.reference import archives_on, held, outdated_runs, refusals
 from scorebo.report.selection import Selection, different_settings, experiment_runs, select
 from scorebo.report.statistics.comparison import Comparison, compare
+from scorebo.store.checksummed import canonical_json
 from scorebo.store.collect import describe_runs
+from scorebo.store.identity import identity_nodes
 from scorebo.store.reference import reference_archives
-from scorebo.store.sources import sources_text
+from scorebo.store.sources import Reference, sources_text
 
 Config = dict[str, Any]
 _OPTIONS = {"seed": "--seeds N, the first N seeds of the reference,", "scale": "--scale", "experiment": "--suite"}
@@ -131,7 +134,7 @@ def prepare(
         experiment=suite.experiment,
         seeds=None if seeds is None else f"1-{seeds}",
         config_dir=config_dir,
-        reference=reference_archives(),
+        reference=_archives(suite, composer),
         benchmark=_texts(given, "benchmark"),
         model=_texts(given, "model"),
     )
@@ -140,7 +143,7 @@ def prepare(
     _check_size(composer.experiment(suite.experiment), query, method, seeds)
     configs = _own_runs(method, chosen, overrides, composer)
     check_scale([f"scale={scale}"] if scale else [], configs)
-    notes += [*_other_nodes(configs, chosen), *_missing(chosen, composer)]
+    notes += [*_other_nodes(configs, chosen, _axes_of(chosen, composer)), *_missing(chosen, composer)]
     opponents = list(dict.fromkeys(chosen.table["acquisition"]))
     query = replace(query, results=(configs[0]["results"],), challenger=method)
     return Challenge(method, suite, query, configs, opponents, notes)
@@ -176,20 +179,32 @@ def _refuse_changes(given: Mapping[str, list[Any]], suite: Suite, composer: Comp
         )
 
 
+def _archives(suite: Suite, composer: Composer) -> tuple[Reference, ...]:
+    """Those with runs on the suite's tasks."""
+    everything = reference_archives()
+    found = archives_on(everything, _tasks(suite.experiment, composer))
+    if not found:
+        there = ", ".join(sorted({task for each in held(everything, []) for task in each.tasks}))
+        raise InputError(
+            f"{sources_text(everything)} has no run on a task of experiment={suite.experiment}. Tasks there: {there}. "
+            "`scorebo reference list` shows all of it; $SCOREBO_REFERENCE names another."
+        )
+    return found
+
+
+def _tasks(experiment: str, composer: Composer) -> set[str]:
+    """The tasks of an experiment at any scale."""
+    node = composer.experiment(experiment)
+    return {task for at in (node, *(node.get("scales") or {}).values()) for task in at.get("benchmarks") or []}
+
+
 def _reference_runs(query: Query, composer: Composer) -> tuple[Selection, list[str]]:
     """The reference runs that new ones can be paired with, and why others cannot."""
     problems: list[str] = []
-    found = describe_runs(query.folders, problems)
-    node = composer.experiment(str(query.experiment))
-    own = {task for at in (node, *(node.get("scales") or {}).values()) for task in at.get("benchmarks") or []}
-    runs = [run for run in found if run["benchmark"] in own]
+    tasks = _tasks(str(query.experiment), composer)
+    runs = [run for run in describe_runs(query.folders, problems) if run["benchmark"] in tasks]
     if not runs:
-        there = ", ".join(sorted({run["benchmark"] for run in found})) or "none"
-        why = f" ({'; '.join(problems)})" if problems else ""
-        raise InputError(
-            f"{sources_text(query.folders)} has no run on a task of experiment={query.experiment}{why}. Tasks there: "
-            f"{there}. `scorebo reference list` shows all of it; $SCOREBO_REFERENCE names another."
-        )
+        raise InputError(f"No run on a task of experiment={query.experiment} can be read. {' '.join(problems)}")
     outdated = outdated_runs(runs, query.config_dir)
     problems += refusals(outdated)
     kept = [run for run in runs if run["run_id"] not in outdated]
@@ -229,23 +244,31 @@ def _axes_of(chosen: Selection, composer: Composer) -> list[str]:
     return ["benchmark", *(["model"] if node.get("models") else [])]
 
 
-def _other_nodes(configs: Sequence[Config], chosen: Selection) -> list[str]:
-    """In which settings the method's runs differ from those of the reference; refuses other tasks."""
-    stored = {run["benchmark"]: run["stored"] for run in chosen.table.to_dict("records")}
-    ours = {config["benchmark"]["name"]: config for config in configs}
+def _other_nodes(configs: Sequence[Config], chosen: Selection, axes: Sequence[str]) -> list[str]:
+    """In which settings the method's runs differ from most of the reference; refuses other tasks."""
+    kinds = chosen.table.drop_duplicates(["benchmark", "model", "acquisition"])
+    stored = {names: [run.config() for run in runs] for names, runs in kinds.groupby(list(axes))["stored"]}
+    ours = {tuple(config[axis]["name"] for axis in axes): config for config in configs}
     notes: dict[str, list[str]] = {}
-    for task, config in ours.items():
-        differ = different_settings(config, stored[task].config())
+    for names, config in ours.items():
+        differ = different_settings(config, _usual(stored[names]))
         changed = [each for each in differ if each.startswith("benchmark.")]
         if changed:
             raise InputError(
-                f"The file of acquisition={config['acquisition']['name']} changes the task {task}, so that its runs "
+                f"The file of acquisition={config['acquisition']['name']} changes the task {names[0]}, so that runs "
                 f"cannot be paired with the reference: {', '.join(changed)}. Leave that out."
             )
-        others = [each for each in differ if not each.startswith(("acquisition.", "seed"))]
+        others = [each for each in differ if not each.startswith(("acquisition.", "seed="))]
         if others:
-            notes.setdefault(", ".join(others[:4]) + (", …" if len(others) > 4 else ""), []).append(task)
+            words = ", ".join(others[:4]) + (", …" if len(others) > 4 else "")
+            notes.setdefault(words, []).append(" under ".join(names))
     return [f"The method has other settings than the reference on {', '.join(on)}: {w}." for w, on in notes.items()]
+
+
+def _usual(configs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """One of the largest group that is alike, the acquisition apart: a method may have a model of its own."""
+    kinds = [canonical_json({**identity_nodes(config), "acquisition": None, "seed": None}) for config in configs]
+    return configs[kinds.index(Counter(kinds).most_common(1)[0][0])]
 
 
 def _missing(chosen: Selection, composer: Composer) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from scorebo.store.columns import phase_columns
 from scorebo.store.identity import IDENTITY_NODES, parse_config
 from scorebo.store.resume import RUN_DIGITS
 from scorebo.store.schema import NAMES
+from scorebo.store.sources import Reference
 from scorebo.store.stored_run import CONFIG, StoredRun
 
 NODES = tuple(node for node in IDENTITY_NODES if node != "seed")
@@ -83,6 +84,18 @@ def _node(node: str, path: Path) -> Mapping[str, Any]:
     """What a config file says of a node."""
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     return content.get(node) or content
+
+
+def archives_on(archives: Sequence[Reference], tasks: Collection[str]) -> tuple[Reference, ...]:
+    """The archives that have runs on any of the tasks, by their metadata; a damaged one may."""
+
+    def may_have(path: Reference) -> bool:
+        try:
+            return any(folder.split("/")[0] in tasks for folder in Archive(path).folders)
+        except InputError:
+            return True
+
+    return tuple(filter(may_have, archives))
 
 
 class Held(NamedTuple):

@@ -164,6 +164,17 @@ def test_a_method_with_a_model_of_its_own_is_paired_and_named(place, configs):
     assert "model.name=map instead of al_lognormal" in note
 
 
+def test_a_method_of_the_reference_with_its_own_model_is_no_difference(place, configs, monkeypatch):
+    sweep = ["experiment=bo_regret", "scale=smoke", "benchmark=branin", "acquisition=nei,nei_map,mes", "seed=1"]
+    make_results(place / "bo", sweep_configs(sweep))
+    monkeypatch.setenv(VARIABLE, str(archive(place / "bo", place / "bo.parquet")))
+    found = challenge(configs, "benchmark=branin", suite="bo")
+    assert sorted(found.opponents) == ["mes", "nei", "nei_map"]
+    assert [note for note in found.notes if "settings" in note] == []
+    found = challenge(configs, "benchmark=branin", suite="bo", method="own_model")
+    assert "model.name=map instead of bo_lognormal" in " ".join(found.notes)
+
+
 def outdated(reference, folder, monkeypatch, node, **only):
     """The reference as it would be if a node had been raised to version 7 since, for some runs."""
     found = sweep_configs([*SMOKE, "benchmark=gramacy1,higdon"])
@@ -343,6 +354,24 @@ def test_the_same_command_goes_on(place, configs, launched, monkeypatch, capsys)
     assert len(origin["runs"]) == 12
 
 
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--out", "mine.pdf"], "The report's file must end in .html, got 'mine.pdf'."),
+        (["--metric", "mine"], "Unknown metric 'mine'"),
+        (["--seeds", "0"], "--seeds must be a whole number of at least 1, got 0."),
+        (["--suite", "demo", "--scale", "smoke"], "experiment=demo has no scales: leave out scale=smoke."),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_run(place, configs, launched, monkeypatch, capsys, more, message):
+    if "demo" in more:
+        make_results(place / "demo", sweep_configs(["experiment=demo", "benchmark=gramacy1", "seed=1"]))
+        monkeypatch.setenv(VARIABLE, str(archive(place / "demo", place / "demo.parquet")))
+    assert main(["challenge", "acquisition=mine", "--config-dir", str(configs), *more]) == 2
+    assert message in capsys.readouterr().err
+    assert launched == []
+
+
 def test_figures_and_comparisons_take_the_reference(place, configs, capsys):
     assert main(["compare", "--reference", "--metric", "rmse", "--baseline", "bald"]) == 0
     assert "experiment al_rmse at scale smoke: 25 of 90 runs" in capsys.readouterr().out
@@ -430,6 +459,23 @@ def test_metrics_without_values_are_passed_over(place, configs):
     assert metrics(found.suite, "nlpd") == ["nlpd"]
     assert metrics(Suite("al_mll", ("best_noiseless", "rmse"))) == ["rmse"]
     assert metrics(Suite("al_mll")) == ["negative_mll", "negative_mll_task_units"]
+
+
+def test_only_archives_with_the_suite_s_tasks_are_read(place, configs, invented, monkeypatch):
+    folder = place / "reference"
+    archive(invented, folder / "al.parquet")
+    make_results(place / "bo", sweep_configs(["experiment=bo_regret", "scale=smoke", "benchmark=branin", "seed=1"]))
+    archive(place / "bo", folder / "bo.parquet")
+    monkeypatch.setenv(VARIABLE, str(folder))
+    assert [path.name for path in challenge(configs).query.reference] == ["al.parquet"]
+    assert [path.name for path in challenge(configs, suite="bo").query.reference] == ["bo.parquet"]
+    whole = (folder / "bo.parquet").read_bytes()
+    (folder / "bo.parquet").write_bytes(whole[:-9] + b"?" + whole[-8:])
+    assert any("bo.parquet is damaged" in note for note in challenge(configs).notes)
+    with pytest.raises(
+        InputError, match=r"No run on a task of experiment=bo_regret can be read\. .*bo.parquet is damaged"
+    ):
+        challenge(configs, suite="bo")
 
 
 def test_a_suite_with_several_models(place, configs, invented, monkeypatch, capsys):
