@@ -360,10 +360,13 @@ def test_the_same_command_goes_on(place, configs, launched, monkeypatch, capsys)
         (["--out", "mine.pdf"], "The report's file must end in .html, got 'mine.pdf'."),
         (["--metric", "mine"], "Unknown metric 'mine'"),
         (["--seeds", "0"], "--seeds must be a whole number of at least 1, got 0."),
+        (["launcher=slurm", "launcher.partition=cpu"], "launcher=slurm needs sbatch"),
+        (["launcher.partition=cpu"], "Unknown setting in 'launcher' 'partition'"),
         (["--suite", "demo", "--scale", "smoke"], "experiment=demo has no scales: leave out scale=smoke."),
     ],
 )
 def test_mistakes_are_told_before_anything_is_run(place, configs, launched, monkeypatch, capsys, more, message):
+    monkeypatch.setattr("scorebo.launch.slurm.launcher.shutil.which", lambda program: None)
     if "demo" in more:
         make_results(place / "demo", sweep_configs(["experiment=demo", "benchmark=gramacy1", "seed=1"]))
         monkeypatch.setenv(VARIABLE, str(archive(place / "demo", place / "demo.parquet")))
