@@ -10,15 +10,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from scorebo.cli import main
+from scorebo.config.sweep import sweep_configs
 from scorebo.errors import InputError
 from scorebo.launch.slurm.cluster import read_jobs
 from scorebo.launch.status import survey
 from scorebo.launch.submit import cancel, retry, submit, unfinished
+from scorebo.launch.sweep import sweeps_in
 from scorebo.report.archives import create
 from scorebo.report.query import Query
 from scorebo.store import RunStore, collect
 from scorebo.store.archive.manage import merge
 from scripts.maintenance.slurm_cluster import LARGEST_ARRAY, Cluster
+from scripts.validation.synthetic_results import make_results
 from tests.launch.sweeps import assert_finished_once, reasons, sweep_of, undisturbed, until
 from tests.runs import TINY
 
@@ -346,3 +350,32 @@ def test_what_sbatch_refuses_is_said(results):
     with pytest.raises(InputError, match="SLURM refused"):
         submit(sweep_of(results, range(1, 2), *SLURM, "launcher.constraint=no_such_feature"), [])
     assert not list(results.rglob("sweep.json"))
+
+
+def test_a_challenge_goes_on_with_the_same_command(results, tmp_path, monkeypatch, capsys):
+    """Submitted, found running, compared; against invented reference runs, since only the way there is tested."""
+    configs = tmp_path / "configs"
+    settings = "mcmc.warmup: 10, mcmc.thinning: 1, mcmc.num_mcmc_samples: 3, acquisition_optimizer.raw_samples: 32"
+    node = f"name: tiny, benchmarks: [gramacy1], acquisitions: [random], seeds: 2, total: 5, settings: {{{settings}}}"
+    files = {
+        "experiment/tiny": f"# @package _global_\nexperiment: {{{node}}}\n",
+        "acquisition/mine": "name: mine\n_target_: scorebo.acquisition.BALD\n",
+    }
+    for name, text in files.items():
+        (configs / name).parent.mkdir(parents=True)
+        (configs / f"{name}.yaml").write_text(text)
+    make_results(tmp_path / "invented", sweep_configs(["experiment=tiny"], configs))
+    query = Query(tmp_path / "invented", experiment="tiny", config_dir=configs)
+    create(query, tmp_path / "reference.parquet", "summary", [])
+    monkeypatch.setenv("SCOREBO_REFERENCE", str(tmp_path / "reference.parquet"))
+    command = ["challenge", "acquisition=mine", "--suite", "tiny", "--config-dir", str(configs), f"results={results}"]
+    command += [*SLURM, "--metric", "rmse"]
+    assert main(command) == 0
+    assert "tiny-1 submitted (slurm): 2 runs" in capsys.readouterr().out
+    assert main(command) == 0
+    assert "2 of them running or queued in tiny-1" in capsys.readouterr().out
+    assert main([*command, "--wait"]) == 0
+    assert "Differences in log10 RMSE" in capsys.readouterr().out
+    assert [sweep.name for sweep in sweeps_in(results)] == ["tiny-1"]
+    assert len(list(results.rglob("finished.json"))) == 2
+    assert (results / "challenge-mine-tiny.html").exists()
