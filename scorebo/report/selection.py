@@ -112,7 +112,7 @@ def select(
     found = wanted & there
     rows = table[table["run_id"].isin(found)].reset_index(drop=True)
     axes = _axes(composer.experiment(query.experiment), best, query)
-    expected = math.prod(len(values) for values in axes.values())
+    expected = math.prod(len(values) for values in axes.values()) if "benchmark" in axes else len(wanted)
     return Selection(replace(query, scale=best), rows, expected, total - len(found), wanted)
 
 
