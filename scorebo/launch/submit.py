@@ -15,7 +15,7 @@ from scorebo.launch.status import RunStatus
 from scorebo.launch.sweep import SWEEPS, Sweep
 from scorebo.store import RunStore
 
-Config = Mapping[str, Any]
+Config = dict[str, Any]
 
 
 def unfinished(configs: Sequence[Mapping[str, Any]]) -> list[int]:
