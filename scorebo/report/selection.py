@@ -111,7 +111,7 @@ def select(
     best, wanted = _wanted(table, query, composer)
     found = wanted & there
     rows = table[table["run_id"].isin(found)].reset_index(drop=True)
-    axes = _axes(composer.experiment(query.experiment), best, query)
+    axes = axes_of(composer.experiment(query.experiment), best, query)
     expected = math.prod(len(values) for values in axes.values())
     return Selection(replace(query, scale=best), rows, expected, total - len(found), wanted)
 
@@ -136,7 +136,7 @@ def _wanted(table: pd.DataFrame, query: Query, composer: Composer) -> tuple[str,
     experiment = str(query.experiment)
     scales = SCALES[::-1] if query.scale is None else (query.scale,)
     there, tasks = set(table["run_id"]), set(table["benchmark"])
-    possible = _possible(table, composer.experiment(experiment))
+    possible = possible_runs(table, composer.experiment(experiment))
     wanted: dict[str, frozenset[str]] = {}
     for scale in scales:
         wanted[scale] = experiment_ids(experiment, scale, composer, tasks, query)
@@ -149,7 +149,7 @@ def _wanted(table: pd.DataFrame, query: Query, composer: Composer) -> tuple[str,
     return best, wanted[best]
 
 
-def _possible(table: pd.DataFrame, experiment: Mapping[str, Any]) -> set[str]:
+def possible_runs(table: pd.DataFrame, experiment: Mapping[str, Any]) -> set[str]:
     """The ids of the runs in a table that could be an experiment's at some scale, by what it says of their names."""
     runs = table.drop_duplicates("run_id")
     for axis, key in AXES.items():
@@ -199,7 +199,7 @@ def _overrides(
 ) -> list[str]:
     """The sweep of `experiment_runs`; empty if there are none."""
     node = composer.experiment(experiment)
-    axes, own = _axes(node, scale, query), _axes(node, scale, None)
+    axes, own = axes_of(node, scale, query), axes_of(node, scale, None)
     if "benchmark" in axes:
         axes["benchmark"] = [task for task in axes["benchmark"] if task in tasks]
         if not all(axes.values()):
@@ -208,7 +208,7 @@ def _overrides(
     return [f"experiment={experiment}", f"scale={scale}", *chosen]
 
 
-def _axes(experiment: Mapping[str, Any], scale: str, query: Query | None) -> dict[str, list[Any]]:
+def axes_of(experiment: Mapping[str, Any], scale: str, query: Query | None) -> dict[str, list[Any]]:
     """The tasks, models, methods and seeds of an experiment at a scale, as far as it names them, that pass filters."""
     node = at_scale(experiment, scale)
     axes = {axis: node[key] for axis, key in AXES.items() if node.get(key)}
