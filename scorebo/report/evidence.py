@@ -15,7 +15,7 @@ from scorebo.config.compose_many import Composer
 from scorebo.config.scale import SCALES, at_scale
 from scorebo.errors import InputError
 from scorebo.report.query import Query
-from scorebo.report.selection import NoRunsError, Selection, axes_of, possible_runs, select
+from scorebo.report.selection import NoRunsError, Selection, axes_of, possible_runs, select, wanted_runs
 from scorebo.report.statistics import health
 from scorebo.report.style import use_displays
 from scorebo.store import collect, collect_hyperparameters
@@ -80,12 +80,16 @@ class Evidence:
 
     def experiments(self) -> list[Selection]:
         """Every experiment that has runs here, those of the user's config folder included."""
+        runs = self.table.drop_duplicates("run_id")
+        there = set(runs["run_id"])
         found = []
         for name in available("experiment", self.query.config_dir):
             # Nothing is composed for an experiment on other tasks or with other methods.
-            if possible_runs(self.table, self._composer.experiment(name)):
+            if possible_runs(runs, self._composer.experiment(name)):
+                query = replace(self.query, experiment=name, everything=False)
                 with contextlib.suppress(InputError):
-                    found.append(self.of(name))
+                    if wanted_runs(runs, query, self._composer)[1] & there:
+                        found.append(self.of(name))
         return found
 
     def axes(self, chosen: Selection) -> dict[str, list[Any]]:

@@ -45,16 +45,11 @@ def describe_session(threads: int | None) -> dict[str, Any]:
     }
 
 
-def sessions(folder: Path) -> list[dict[str, Any]]:
-    """Every start of the run in a folder; none if that is not known."""
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-        return [dict(session) for session in json.loads((folder / "environment.json").read_bytes())["sessions"]]
-    return []
-
-
 def last_session(folder: Path) -> dict[str, Any]:
     """The last start of the run in a folder; empty if that is not known."""
-    return next(reversed(sessions(folder)), {})
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        return dict(json.loads((folder / "environment.json").read_bytes())["sessions"][-1])
+    return {}
 
 
 def changes_since(session: dict[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from scorebo.report.statistics.summary import ranges
 from scorebo.store.columns import phase_columns
 
 _METHOD = ["benchmark", "model", "acquisition"]
+_COUNTED = ("mcmc_fallback", "mcmc_retries", "acquisition_fallbacks", "jittered_blocks", "num_failed_points")
 # Shares of a method's runs with an unhealthy sampler from which on it is a warning, and serious; of two runs at least.
 FEW_RUNS, MOST_RUNS = 0.1, 0.5
 # Shares of iterations with a fallback: noteworthy, and most; and how many times the other methods' share it must be.
@@ -49,7 +50,7 @@ def unhealthy_samplers(study: Study) -> Iterator[Finding]:
 
 def uneven_fallbacks(study: Study) -> Iterator[Finding]:
     """Fallbacks, retries and failures that hit one method more than the others on its task."""
-    fits = study.table[study.table["kind"] != "initial"]
+    fits = study.table.loc[study.table["kind"] != "initial"].reindex(columns=[*_METHOD, "run_id", *_COUNTED])
     for what, (hit, grave) in _fallbacks(fits).items():
         if not hit.any():
             continue
@@ -78,21 +79,20 @@ def _fallback(what: str, row: Mapping[Any, Any], others: pd.Series, grave: bool,
 
 def _fallbacks(fits: pd.DataFrame) -> dict[str, tuple[pd.Series, bool]]:
     """By what happened whether it did in each iteration, and whether the iteration is then another method's."""
-    told = fits.reindex(columns=["mcmc_fallback", "mcmc_retries", "acquisition_fallbacks", "jittered_blocks"])
-    counts = {name: pd.to_numeric(told[name], errors="coerce").fillna(0.0).astype(float) > 0 for name in told}
-    replaced = told["mcmc_fallback"].notna() & (told["mcmc_fallback"] != False)  # noqa: E712
+    counts = {name: pd.to_numeric(fits[name], errors="coerce").fillna(0.0).astype(float) > 0 for name in _COUNTED[1:]}
+    replaced = fits["mcmc_fallback"].notna() & (fits["mcmc_fallback"] != False)  # noqa: E712
     return {
         "The acquisition fell back on something simpler": (counts["acquisition_fallbacks"], True),
         "The sampler was replaced": (replaced, True),
         "The sampler was retried": (counts["mcmc_retries"], False),
-        "Evaluations failed and other points were taken": (fits["num_failed_points"] > 0, True),
+        "Evaluations failed and other points were taken": (counts["num_failed_points"], True),
         "Covariances of the metrics needed a jitter": (counts["jittered_blocks"], False),
     }
 
 
 def stalls(study: Study) -> Iterator[Finding]:
     """Runs that query one value again and again, or whose model no longer changes; iterations that hung."""
-    queries = study.table[study.table["kind"] == "query"]
+    queries = study.table.loc[study.table["kind"] == "query", ["run_id", "f"]]
     counts = queries.groupby("run_id", sort=False).size()
     longest = _longest_repeats(queries, "f").reindex(counts.index)
     stuck = counts.index[(longest >= QUERIES) & (longest >= SHARE * counts)]
@@ -107,7 +107,8 @@ def stalls(study: Study) -> Iterator[Finding]:
                 "acquisition_optimizer.raw_samples); at a corner of the box it may be right.",
                 runs,
             )
-    models = _longest_repeats(study.table[study.table["negative_mll"].notna()], "negative_mll")
+    fits = study.table.loc[study.table["negative_mll"].notna(), ["run_id", "negative_mll"]]
+    models = _longest_repeats(fits, "negative_mll")
     if frozen := frozenset(models.index[models >= QUERIES / 2]):
         yield Finding(
             WARNING,
@@ -134,12 +135,12 @@ def _slow_iterations(table: pd.DataFrame) -> Iterator[Finding]:
 
 def _longest_repeats(rows: pd.DataFrame, column: str) -> pd.Series:
     """By run, how many successive rows at most have the same value."""
-    values, runs = rows[column].to_numpy(float), rows["run_id"].to_numpy()
+    values, (runs, names) = rows[column].to_numpy(float), pd.factorize(rows["run_id"])
     if not len(rows):
         return pd.Series(dtype=int)
     new = np.r_[True, (values[1:] != values[:-1]) | (runs[1:] != runs[:-1])]
     lengths = np.diff(np.r_[np.flatnonzero(new), len(rows)])
-    return pd.Series(lengths).groupby(runs[new], sort=False).max()
+    return pd.Series(lengths).groupby(names[runs[new]], sort=False).max()
 
 
 def missing_seeds(study: Study) -> Iterator[Finding]:

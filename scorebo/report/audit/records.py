@@ -16,8 +16,8 @@ _NOT_FOUND = ("seed", "iteration", "optimal_value", "wall_seconds_", "cpu_second
 # Runs that differ in nothing else may have the same records as far as both go.
 _MAY_REPEAT = ("benchmark.total",)
 _NUMBERS_OF_POINTS = ("benchmark.initial", "benchmark.total")
-ROUNDING = 1e-9  # of the same point on different machines, relative to the larger of 1 and the value
-VIOLATION = 1e-8  # as where regrets are computed
+# Of the same point on different machines and in single precision, relative to the larger of 1 and the value.
+ROUNDING = 1e-6
 _ASPECTS = {"benchmark": "task", "model": "model", "acquisition": "method", "seed": "seed"}
 
 
@@ -34,7 +34,7 @@ def identical_records(study: Study) -> Iterator[Finding]:
             SERIOUS,
             f"Runs of {listed(methods)} on {listed(tasks)} that differ in {differ} have identical records"
             f"{f' ({words})' if words else ''}: what they differ in has no effect, and they count as one.",
-            f"Find out why the {differ} does not reach the computation, mend it and run these again; until then keep "
+            f"Find out why {differ} did not reach the computation, mend it and run these again; until then keep "
             "one of each group of identical runs.",
             frozenset(runs),
         )
@@ -42,8 +42,7 @@ def identical_records(study: Study) -> Iterator[Finding]:
 
 def equal_designs(study: Study) -> Iterator[Finding]:
     """Initial designs that do not change with the seed although the rest of the run does."""
-    points = study.table[study.table["kind"] == "initial"]
-    designs = {str(run): tuple(part) for run, part in points.groupby("run_id", sort=False)["f"]}
+    designs = {run: tuple(points[:, 0]) for run, points in _initial_points(study).items()}
     repeated = {run for same in _same_records(study.table) for run in same}
     for _, runs in study.runs.groupby(["benchmark", "model", "acquisition"], sort=False):
         own: dict[tuple[float, ...], list[str]] = {}
@@ -62,10 +61,7 @@ def equal_designs(study: Study) -> Iterator[Finding]:
 
 def unequal_designs(study: Study) -> Iterator[Finding]:
     """Initial designs, or their noise, that differ between methods on the same task and seed."""
-    rows = study.table[(study.table["kind"] == "initial") & study.table[["y", "f"]].notna().all(axis=1)]
-    failed = rows.loc[rows["num_failed_points"] > 0, "run_id"].unique()
-    rows = rows[~rows["run_id"].isin(failed)]  # other points were tried in their place
-    points = {str(run): part[["f", "y"]].to_numpy(float) for run, part in rows.groupby("run_id", sort=False)}
+    points = _initial_points(study)
     task = _task_settings(study)
     found: dict[str, dict[str, set[str]]] = {"design": {}, "noise": {}}
     runs = study.runs.loc[study.runs.index.isin(list(points))]
@@ -94,7 +90,7 @@ def beaten_optima(study: Study) -> Iterator[Finding]:
     optimum = rows["optimal_value"].astype(float)
     sign = rows["maximize"].astype("boolean").fillna(False).map({True: 1.0, False: -1.0}).astype(float)
     excess = ((rows["f"].astype(float) - optimum) * sign).fillna(0.0)
-    excess = excess.where(excess > VIOLATION * optimum.abs().clip(lower=1.0), 0.0)
+    excess = excess.where(excess > ROUNDING * optimum.abs().clip(lower=1.0), 0.0)
     excess = pd.Series(np.fmax(excess, rows["optimum_violation"].astype(float)), rows.index)
     beaten = rows.assign(excess=excess)[excess > 0]
     for task, part in beaten.groupby("benchmark", sort=False):
@@ -131,7 +127,7 @@ def _same_records(table: pd.DataFrame) -> Iterator[list[str]]:
     columns = [str(c) for c in numeric if not str(c).startswith(_NOT_FOUND)]
     later = (table["kind"] != "initial").to_numpy()
     queries = table["run_id"][table["kind"] == "query"].value_counts()
-    rows = table[later & table["run_id"].isin(queries.index[queries > 1]).to_numpy()]
+    rows = table.loc[later & table["run_id"].isin(queries.index[queries > 1]).to_numpy(), ["run_id", *columns]]
     # Two rows of two runs that have the same tens of numbers are the same runs, or there are few such pairs.
     head = rows.groupby("run_id", sort=False).head(2)
     buckets: dict[bytes, list[str]] = {}
@@ -147,6 +143,13 @@ def _same_records(table: pd.DataFrame) -> Iterator[list[str]]:
             if same:
                 yield [first, *same]
             runs = [run for run in others if run not in same]
+
+
+def _initial_points(study: Study) -> dict[str, np.ndarray]:
+    """By run `f` and `y` at its initial points; not of runs in which other points were tried in place of some."""
+    table = study.table.loc[study.table["kind"] == "initial", ["run_id", "f", "y", "num_failed_points"]]
+    found = dict(_values(table, ["f", "y", "num_failed_points"]))
+    return {run: values for run, values in found.items() if not values[:, 2].any() and np.isfinite(values).all()}
 
 
 def _values(rows: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
@@ -175,7 +178,7 @@ def _difference(study: Study, runs: Sequence[str]) -> tuple[str, str]:
         for name in map(str, settings)
         if settings[name].nunique() > 1 and not name.endswith(".version") and name not in _MAY_REPEAT
     ]
-    values = [f"{name}={' and '.join(map(str, settings[name].unique()))}" for name in varied]
+    values = [f"{name}={' and '.join(sorted(settings[name].unique()))}" for name in varied]
     return ("settings" if varied else "", listed(values))
 
 

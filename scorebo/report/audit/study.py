@@ -17,8 +17,9 @@ from scorebo.config import available, config_file
 from scorebo.report.evidence import Evidence
 from scorebo.report.query import Query
 from scorebo.report.selection import Selection
+from scorebo.store.checksummed import canonical_json
 from scorebo.store.collect import describe_runs
-from scorebo.store.environment import sessions
+from scorebo.store.environment import last_session
 from scorebo.store.identity import identity_nodes, read_config
 from scorebo.store.schema import NAMES, WHO
 
@@ -39,17 +40,23 @@ class StoredRuns:
 
         A setting that a run does not have is an empty text. Names and the seed are not among them.
         """
-        rows = {
-            run["run_id"]: dict(_flat(identity_nodes(read_config(run["folder"] / "config.yaml"))))
-            for run in self._described
-        }
-        found = pd.DataFrame.from_dict(rows, orient="index").fillna("")
-        return found.drop(columns=["seed", *(f"{node}.name" for node in NAMES)], errors="ignore")
+        variants: dict[str, int] = {}  # runs that differ in their seed alone are one
+        settings: list[dict[str, str]] = []
+        own: dict[str, int] = {}
+        for run in self._described:
+            nodes = identity_nodes(read_config(run["folder"] / "config.yaml"))
+            del nodes["seed"]
+            place = variants.setdefault(canonical_json(nodes), len(settings))
+            if place == len(settings):
+                settings.append(dict(_flat(nodes)))
+            own[run["run_id"]] = place
+        found = pd.DataFrame(settings).fillna("").drop(columns=[f"{node}.name" for node in NAMES], errors="ignore")
+        return found.iloc[list(own.values())].set_axis(list(own), axis=0)
 
     @cached_property
-    def sessions(self) -> dict[str, list[dict[str, Any]]]:
-        """Every start of each run: when, where and with what it was computed."""
-        return {run["run_id"]: sessions(run["folder"]) for run in self._described}
+    def sessions(self) -> dict[str, dict[str, Any]]:
+        """The last start of each run: where and with what it was computed; empty if that is not known."""
+        return {run["run_id"]: last_session(run["folder"]) for run in self._described}
 
 
 @dataclass(frozen=True)
@@ -107,19 +114,25 @@ def studies_of(evidence: Evidence, chosen: Sequence[Selection] | None = None) ->
     explicit = query.explicit and not query.experiment
     if chosen is None:
         chosen = [] if explicit else [evidence.of(query.experiment)] if query.experiment else evidence.experiments()
-    of_experiments = frozenset().union(*(set(each.table["run_id"]) for each in chosen))
-    others = evidence.table[~evidence.table["run_id"].isin(of_experiments)]
-    only = bool(query.scale) or query.experiment is not None
-    table = evidence.table[evidence.table["run_id"].isin(of_experiments)] if only else evidence.table
-    stored = StoredRuns(query, set(table["run_id"]))
-    whole = Study(_words(query), query, table.reset_index(drop=True), stored, problems=evidence.problems)
-    if explicit:
+    table = _plain(evidence.table)
+    own = table["run_id"].isin(frozenset().union(*(each.table["run_id"].unique() for each in chosen)))
+    if query.scale or query.experiment:
+        table, own = table[own].reset_index(drop=True), own[own].reset_index(drop=True)
+    stored = StoredRuns(query, set(table["run_id"].unique()))
+    whole = Study(_words(query), query, table, stored, problems=evidence.problems)
+    if explicit or not chosen:
         return whole, [whole]
     parts = [_of_experiment(evidence, each, stored) for each in _largest(chosen)]
-    if len(others) and not only:
-        name = "runs of no experiment" if parts else whole.name
-        parts.append(Study(name, query, others.reset_index(drop=True), stored))
+    if not own.all():
+        parts.append(Study("runs of no experiment", query, table[~own].reset_index(drop=True), stored))
     return whole, parts
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """A table without what pandas would copy with each part of it."""
+    plain = table.copy(deep=False)
+    plain.attrs = {}
+    return plain
 
 
 def _words(query: Query) -> str:
@@ -128,14 +141,14 @@ def _words(query: Query) -> str:
 
 def _of_experiment(evidence: Evidence, chosen: Selection, stored: StoredRuns) -> Study:
     name = f"experiment {chosen.experiment} at scale {chosen.scale}"
-    return Study(name, chosen.query, chosen.table, stored, chosen.experiment, evidence.axes(chosen))
+    return Study(name, chosen.query, _plain(chosen.table), stored, chosen.experiment, evidence.axes(chosen))
 
 
 def _largest(chosen: Sequence[Selection]) -> list[Selection]:
     """The experiments without those whose runs are all among another's, which compares them too."""
     kept: list[tuple[Selection, set[str]]] = []
     for each in sorted(chosen, key=lambda each: -each.found):  # of equals the first
-        own = set(each.table["run_id"])
+        own = set(each.table["run_id"].unique())
         if not any(own <= other for _, other in kept):
             kept.append((each, own))
     return [each for each, _ in kept]

@@ -73,12 +73,12 @@ def _root_config() -> str:
 
 def mixed_software(study: Study) -> Iterator[Finding]:
     """Commits, packages or processors that differ on a task, above all from method to method."""
-    facts = _facts({run: study.stored.sessions.get(run, []) for run in study.runs.index})
+    facts = _facts({run: study.stored.sessions.get(run, {}) for run in study.runs.index})
     for what, known in facts.items():
         found: dict[str, set[str]] = {}
         for _, runs in study.runs.groupby("benchmark", sort=False):
             groups = runs.groupby("acquisition", sort=False).groups
-            values = {str(method): set().union(*(known[run] for run in ids)) for method, ids in groups.items()}
+            values = {str(method): {known[run] for run in ids} - {""} for method, ids in groups.items()}
             if len(set().union(*values.values())) > 1:
                 apart = _apart(values)
                 words = "; ".join(f"{listed(sorted(values[method]), 3)} for {method}" for method in apart)
@@ -89,7 +89,7 @@ def mixed_software(study: Study) -> Iterator[Finding]:
                 text = f"Methods were computed with different {what}: {words}."
                 yield Finding(severity, text, _DO[what], frozenset(ids))
             elif what != "processors":
-                several = listed(sorted(set().union(*(known[run] for run in ids))), 4)
+                several = listed(sorted({known[run] for run in ids} - {""}), 4)
                 yield Finding(NOTE, f"Runs were computed with several {what}: {several}.", _DO[what], frozenset(ids))
 
 
@@ -101,17 +101,17 @@ _DO = {
 }
 
 
-def _facts(sessions: Mapping[str, Collection[Mapping[str, Any]]]) -> dict[str, dict[str, set[str]]]:
-    """What each run was computed with, over all its starts; of packages those of which there are several versions."""
+def _facts(sessions: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """What each run was computed with, empty where it is not known; of packages those of which there are several."""
     versions: dict[str, set[str]] = {}
-    for session in (session for starts in sessions.values() for session in starts):
+    for session in sessions.values():
         for name, version in _packages(session).items():
             versions.setdefault(name, set()).add(version)
     varied = {name for name, known in versions.items() if len(known) > 1}
     return {
-        "commits": {run: {c for s in starts if (c := _commit(s))} for run, starts in sessions.items()},
-        "packages": {run: {p for s in starts if (p := _words(s, varied))} for run, starts in sessions.items()},
-        "processors": {run: {c for s in starts if (c := _processor(s))} for run, starts in sessions.items()},
+        "commits": {run: _commit(session) for run, session in sessions.items()},
+        "packages": {run: _words(session, varied) for run, session in sessions.items()},
+        "processors": {run: _processor(session) for run, session in sessions.items()},
     }
 
 
