@@ -21,6 +21,7 @@ _COUNTED = ("mcmc_fallback", "mcmc_retries", "acquisition_fallbacks", "jittered_
 FEW_RUNS, MOST_RUNS = 0.1, 0.5
 # Shares of iterations with a fallback: noteworthy, and most; and how many times the other methods' share it must be.
 FEW_ITERATIONS, MOST_ITERATIONS, TIMES = 0.05, 0.5, 3.0
+LEAST_HITS = 3  # fewer happen to any method
 # Queries in a row with the same value that are a stall: as many, and as large a share of the run's queries.
 QUERIES, SHARE = 10, 0.25
 SLOW_TIMES, SLOW_SECONDS = 50.0, 1800.0
@@ -54,10 +55,11 @@ def uneven_fallbacks(study: Study) -> Iterator[Finding]:
     for what, (hit, grave) in _fallbacks(fits).items():
         if not hit.any():
             continue
-        shares = hit.groupby([fits[name] for name in _METHOD], sort=False).mean().rename("share").reset_index()
+        groups = hit.groupby([fits[name] for name in _METHOD], sort=False)
+        shares = groups.agg(share="mean", hits="sum").reset_index()
         runs = fits.loc[hit, [*_METHOD, "run_id"]].drop_duplicates()
         for place, row in enumerate(shares.to_dict("records")):
-            if row["share"] >= FEW_ITERATIONS:
+            if row["share"] >= FEW_ITERATIONS and row["hits"] >= LEAST_HITS:
                 others = shares["share"][(shares["benchmark"] == row["benchmark"]) & (shares.index != place)]
                 own = runs[(runs[_METHOD] == [row[name] for name in _METHOD]).all(axis=1)]
                 yield _fallback(what, row, others, grave, frozenset(own["run_id"]))

@@ -63,7 +63,10 @@ def test_fallbacks_that_hit_one_method(results, what, few, severity, words):
 def test_a_replaced_sampler_is_a_fallback_and_unhealthy(results):
     for folder in runs(results, "mes"):
         change(folder, in_iterations(5, was_replaced))
-    assert [(each.check, each.severity) for each in findings(results)] == [("samplers", SERIOUS), ("fallbacks", WARNING)]
+    assert [(each.check, each.severity) for each in findings(results)] == [
+        ("samplers", SERIOUS),
+        ("fallbacks", WARNING),
+    ]
 
 
 def test_fallbacks_that_hit_all_methods_alike_or_rarely(results):
@@ -80,6 +83,14 @@ def test_fallbacks_that_hit_all_methods_alike_or_rarely(results):
     for folder in runs(results, "mes", "[12]"):
         change(folder, lambda record: record.update(acquisition_fallbacks=0))
     assert findings(results) == []
+
+
+def test_two_fallbacks_in_few_iterations_are_no_pattern(tmp_path):
+    for folder in make(tmp_path, "benchmark=branin", "acquisition=nei,mes", "seed=1,2", "benchmark.total=5"):
+        change(folder, well)
+        if "/mes/" in str(folder):
+            change(folder, lambda record: record.update(acquisition_fallbacks=int(record["iteration"] == 5)))
+    assert findings(tmp_path) == []
 
 
 def same_value(record):
