@@ -11,14 +11,16 @@ import pandas as pd
 
 from scorebo.report.audit.base import NOTE, SERIOUS, WARNING, Check, Finding, listed
 from scorebo.report.audit.study import Study
-from scorebo.report.statistics.health import THRESHOLDS, unhealthy_runs
+from scorebo.report.statistics.health import THRESHOLDS, fits, unhealthy_runs
 from scorebo.report.statistics.summary import ranges
 from scorebo.store.columns import phase_columns
 
 _METHOD = ["benchmark", "model", "acquisition"]
 _COUNTED = ("mcmc_fallback", "mcmc_retries", "acquisition_fallbacks", "jittered_blocks", "num_failed_points")
-# Shares of a method's runs with an unhealthy sampler from which on it is a warning, and serious; of two runs at least.
-FEW_RUNS, MOST_RUNS = 0.1, 0.5
+# An unhealthy sampler in more than this share of a method's runs, two at least, and in this many fits is a warning; in
+# more than the second share of its runs and this one of its fits it is serious.
+FEW_RUNS, LEAST_FITS = 0.1, 5
+MOST_RUNS, MOST_FITS = 0.5, 0.25
 # Shares of iterations with a fallback: noteworthy, and most; and how many times the other methods' share it must be.
 FEW_ITERATIONS, MOST_ITERATIONS, TIMES = 0.05, 0.5, 3.0
 LEAST_HITS = 3  # fewer happen to any method
@@ -29,13 +31,15 @@ SLOW_TIMES, SLOW_SECONDS = 50.0, 1800.0
 
 def unhealthy_samplers(study: Study) -> Iterator[Finding]:
     """Methods many of whose runs have an unhealthy sampler, by the thresholds of `scorebo health`."""
-    runs = study.runs.assign(bad=study.runs.index.isin(unhealthy_runs(study.table)))
+    ill = unhealthy_runs(study.table)
+    own_fits = fits(study.table).groupby("run_id")["unhealthy"].agg(["sum", "size"]).reindex(study.runs.index).fillna(0)
+    runs = study.runs.assign(bad=study.runs.index.isin(list(ill)), bad_fits=own_fits["sum"], fits=own_fits["size"])
     found: dict[str, dict[str, frozenset[str]]] = {}
     for (task, model, method), part in runs.groupby(_METHOD, sort=False):
-        bad, share = int(part["bad"].sum()), part["bad"].mean()
-        if bad:
-            severity = NOTE if share <= FEW_RUNS or bad < 2 else WARNING if share <= MOST_RUNS else SERIOUS
-            words = f"{method} on {task} under {model} {bad} of {len(part)}"
+        if part["bad"].any():
+            bad_fits, count = int(part["bad_fits"].sum()), int(part["fits"].sum())
+            words = f"{method} on {task} under {model} {part['bad'].sum()} of {len(part)} ({bad_fits} of {count} fits)"
+            severity = _severity(part["bad"], bad_fits, count)
             found.setdefault(severity, {})[words] = frozenset(part.index[part["bad"]])
     for severity, groups in found.items():
         yield Finding(
@@ -49,15 +53,22 @@ def unhealthy_samplers(study: Study) -> Iterator[Finding]:
         )
 
 
+def _severity(bad: pd.Series, bad_fits: int, count: int) -> str:
+    """How grave it is that these runs are unhealthy; in short runs a single fit makes one."""
+    if bad.mean() > MOST_RUNS and bad_fits > MOST_FITS * count:
+        return SERIOUS
+    return WARNING if bad.sum() > 1 and bad.mean() > FEW_RUNS and bad_fits >= LEAST_FITS else NOTE
+
+
 def uneven_fallbacks(study: Study) -> Iterator[Finding]:
     """Fallbacks, retries and failures that hit one method more than the others on its task."""
-    fits = study.table.loc[study.table["kind"] != "initial"].reindex(columns=[*_METHOD, "run_id", *_COUNTED])
-    for what, (hit, grave) in _fallbacks(fits).items():
+    rows = study.table.loc[study.table["kind"] != "initial"].reindex(columns=[*_METHOD, "run_id", *_COUNTED])
+    for what, (hit, grave) in _fallbacks(rows).items():
         if not hit.any():
             continue
-        groups = hit.groupby([fits[name] for name in _METHOD], sort=False)
+        groups = hit.groupby([rows[name] for name in _METHOD], sort=False)
         shares = groups.agg(share="mean", hits="sum").reset_index()
-        runs = fits.loc[hit, [*_METHOD, "run_id"]].drop_duplicates()
+        runs = rows.loc[hit, [*_METHOD, "run_id"]].drop_duplicates()
         for place, row in enumerate(shares.to_dict("records")):
             if row["share"] >= FEW_ITERATIONS and row["hits"] >= LEAST_HITS:
                 others = shares["share"][(shares["benchmark"] == row["benchmark"]) & (shares.index != place)]
@@ -79,10 +90,10 @@ def _fallback(what: str, row: Mapping[Any, Any], others: pd.Series, grave: bool,
     )
 
 
-def _fallbacks(fits: pd.DataFrame) -> dict[str, tuple[pd.Series, bool]]:
+def _fallbacks(rows: pd.DataFrame) -> dict[str, tuple[pd.Series, bool]]:
     """By what happened whether it did in each iteration, and whether the iteration is then another method's."""
-    counts = {name: pd.to_numeric(fits[name], errors="coerce").fillna(0.0).astype(float) > 0 for name in _COUNTED[1:]}
-    replaced = fits["mcmc_fallback"].notna() & (fits["mcmc_fallback"] != False)  # noqa: E712
+    counts = {name: pd.to_numeric(rows[name], errors="coerce").fillna(0.0).astype(float) > 0 for name in _COUNTED[1:]}
+    replaced = rows["mcmc_fallback"].notna() & (rows["mcmc_fallback"] != False)  # noqa: E712
     return {
         "The acquisition fell back on something simpler": (counts["acquisition_fallbacks"], True),
         "The sampler was replaced": (replaced, True),
@@ -109,8 +120,8 @@ def stalls(study: Study) -> Iterator[Finding]:
                 "acquisition_optimizer.raw_samples); at a corner of the box it may be right.",
                 runs,
             )
-    fits = study.table.loc[study.table["negative_mll"].notna(), ["run_id", "negative_mll"]]
-    models = _longest_repeats(fits, "negative_mll")
+    judged = study.table.loc[study.table["negative_mll"].notna(), ["run_id", "negative_mll"]]
+    models = _longest_repeats(judged, "negative_mll")
     if frozen := frozenset(models.index[models >= QUERIES / 2]):
         yield Finding(
             WARNING,

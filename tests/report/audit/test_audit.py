@@ -122,13 +122,17 @@ def test_real_runs_of_several_methods_models_and_tasks(tmp_path):
                 noise = ("benchmark.noise_std=0",) if task == "branin" else ()
                 execute(tiny_config(tmp_path, task, method, f"seed={seed}", *noise))
     found = [each for each in findings(tmp_path) if each.check != "samplers"]
-    assert [(each.check, each.severity) for each in found] == [("confounded-models", NOTE)]
-    # Real runs know with what they were computed; these with the same.
-    sessions = Evidence(tmp_path)
-    assert runs_of(audit(sessions), found[0]) == (
-        "branin under bo_lognormal: bald, sal_hr, sobol, seeds 1–2; branin under map: nei_map, seeds 1–2; "
-        "gramacy1 under al_lognormal: bald, sal_hr, sobol, seeds 1–2; gramacy1 under map: nei_map, seeds 1–2"
-    )
+    assert [(each.check, each.severity) for each in found] == [("confounded-models", NOTE)] * 2
+    for each, task, model in zip(found, ("branin", "gramacy1"), ("bo_lognormal", "al_lognormal"), strict=True):
+        words = f"{task} under {model}: bald, sal_hr, sobol, seeds 1–2; {task} under map: nei_map, seeds 1–2"
+        assert runs_of(audit(Evidence(tmp_path)), each) == words
+    # With what they were computed is known and the same; that some were by other code is found.
+    for folder in runs(tmp_path, "bald"):
+        sessions = json.loads((folder / "environment.json").read_text())
+        sessions["sessions"][-1]["packages"]["torch"] = "1.0"
+        (folder / "environment.json").write_text(json.dumps(sessions))
+    (found_now,) = findings(tmp_path, "mixed-software")
+    assert "torch 1.0 for bald" in found_now.what
 
 
 @pytest.mark.slow
