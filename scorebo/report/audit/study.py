@@ -14,11 +14,12 @@ import pandas as pd
 import yaml
 
 from scorebo.config import available, config_file
+from scorebo.errors import InputError
 from scorebo.report.evidence import Evidence
 from scorebo.report.query import Query
 from scorebo.report.selection import Selection
 from scorebo.store.checksummed import canonical_json
-from scorebo.store.collect import describe_runs
+from scorebo.store.collect import describe_runs, sources_text
 from scorebo.store.environment import last_session
 from scorebo.store.identity import identity_nodes, read_config
 from scorebo.store.schema import NAMES, WHO
@@ -83,19 +84,19 @@ class Study:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """A row a run, with its id as index: `WHO`, whether it is finished, and its last iteration."""
+        """A row a run, with its id as index: `WHO`, and whether it is finished."""
         last = self.table.drop_duplicates("run_id", keep="last").set_index("run_id")
-        return last[[*WHO, "finished", "iteration"]].astype({"finished": bool})
+        return last[[*WHO, "finished"]].astype({"finished": bool})
 
     @cached_property
     def settings(self) -> pd.DataFrame:
         """The runs' settings as JSON texts, those alone that not all of them share; see `StoredRuns`."""
-        found = self.stored.settings.reindex(self.runs.index)
+        found = self.stored.settings.reindex(self.runs.index, fill_value="")
         return found.loc[:, found.nunique(dropna=False) > 1]
 
     def setting(self, name: str) -> pd.Series:
         """One setting of every run as it is stored; None for those that do not have it."""
-        texts = self.stored.settings.reindex(self.runs.index).get(name)
+        texts = self.stored.settings.reindex(self.runs.index, fill_value="").get(name)
         values = [json.loads(text) if text else None for text in ([""] * len(self.runs) if texts is None else texts)]
         return pd.Series(values, self.runs.index, dtype=object)
 
@@ -112,11 +113,14 @@ def studies_of(evidence: Evidence, chosen: Sequence[Selection] | None = None) ->
     """
     query = evidence.query
     explicit = query.explicit and not query.experiment
+    only = chosen is not None or bool(query.scale or query.experiment)
     if chosen is None:
         chosen = [] if explicit else [evidence.of(query.experiment)] if query.experiment else evidence.experiments()
     table = _plain(evidence.table)
     own = table["run_id"].isin(frozenset().union(*(each.table["run_id"].unique() for each in chosen)))
-    if query.scale or query.experiment:
+    if only and not chosen:
+        raise InputError(f"No experiment has runs at scale {query.scale} in {sources_text(query.folders)}.")
+    if only:
         table, own = table[own].reset_index(drop=True), own[own].reset_index(drop=True)
     stored = StoredRuns(query, set(table["run_id"].unique()))
     whole = Study(_words(query), query, table, stored, problems=evidence.problems)

@@ -15,6 +15,7 @@ from scorebo.report.audit import CHECKS, audit
 from scorebo.report.audit.base import NOTE, SERIOUS, WARNING, run_words
 from scorebo.report.audit.text import runs_of
 from scorebo.report.evidence import Evidence
+from scorebo.report.query import Query
 from scorebo.report.selection import experiment_runs
 from scorebo.run.loop import execute
 from scripts.validation.synthetic_results import make_results
@@ -101,6 +102,20 @@ def test_several_folders(results, tmp_path):
         change(folder, well)
     found = findings((results, tmp_path / "mine"), "unequal-settings")
     assert ["benchmark.total=20 (jes, mes, nei), 100 (nei_plain)" in each.what for each in found] == [True]
+
+
+def test_which_runs_are_compared_with_each_other(results, capsys):
+    for folder in make(results, "experiment=demo_bo", "seed=1"):
+        change(folder, well)
+    evidence = Evidence(results)
+    assert audit(evidence).studies == ["experiment demo_bo at scale paper", "runs of no experiment"]
+    alone = audit(evidence, chosen=[evidence.of("demo_bo")])
+    assert alone.studies == ["experiment demo_bo at scale paper"]
+    assert set(alone.runs["seed"]) == {1}
+    assert audit(Evidence(Query(results, everything=True))).studies == ["all runs"]
+    assert audit(Evidence(Query(results, "paper"))).studies == ["experiment demo_bo at scale paper"]
+    assert main(["audit", "--results", str(results), "--experiment", "al_mll"]) == 2
+    capsys.readouterr()
 
 
 def test_torch_is_not_loaded(results):
