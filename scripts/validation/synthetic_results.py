@@ -107,7 +107,8 @@ def invent(run: str, config: Mapping[str, Any], dim: int) -> list[dict[str, Any]
     own = generator("synthetic", task, model, method, config["seed"])
     numbers = _metrics(own, task, model, method, count) | _sampler(own, count)
     draws = _hyperparameters(own, task, method, count, sets, dim)
-    points = own.random((total + 1, dim)).tolist()
+    design = generator("synthetic", task, config["seed"], "design").random((initial, dim))  # the same for every method
+    points = [*design.tolist(), *own.random((total + 1 - initial, dim)).tolist()]
     seconds = own.gamma(4.0, 0.25, (total + 1, len(PHASES))) * list(PHASES.values())
     records = []
     for k in range(1, total + 2):

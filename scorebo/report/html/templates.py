@@ -28,9 +28,9 @@ def templates() -> Environment:
     return found
 
 
-def part(name: str, *values: Any) -> str:
-    """A macro of `parts.html`, filled in."""
-    return getattr(templates().get_template("parts.html").module, name)(*values)
+def part(name: str, *values: Any, file: str = "parts.html") -> str:
+    """A macro of `parts.html`, or of another file, filled in."""
+    return getattr(templates().get_template(file).module, name)(*values)
 
 
 def page(**content: Any) -> str:

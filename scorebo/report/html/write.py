@@ -26,6 +26,7 @@ from scorebo.report.evidence import Evidence
 from scorebo.report.failures import ledger_lines
 from scorebo.report.figures import FIGURES
 from scorebo.report.html import sections
+from scorebo.report.html.audit_section import audit_section
 from scorebo.report.html.page_figures import PageFigure, figures_of, page_figure
 from scorebo.report.html.templates import page, part
 from scorebo.report.statistics.health import THRESHOLDS, health
@@ -134,6 +135,7 @@ def _page(
         overview=sections.overview_section(rows, content.words, findings, len(drawn), len(figures)),
         scorecard=part("scorecard", findings, SIGNS, LEGEND, evidence_words(evidence.chosen)),
         figures=figures,
+        audit=audit_section(evidence),
         health=part("health", THRESHOLDS, health(rows).to_dict("records")),
         timings=sections.timings_section(rows),
         failures=_failures(evidence, content.wanted, there, last[~last["finished"].astype(bool)])
