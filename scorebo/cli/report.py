@@ -31,6 +31,8 @@ PLOT_EXAMPLES = """examples:
   scorebo plot al-rmse --results results/demo --experiment demo --out al-rmse.png
   scorebo plot al-mll --results results/tour --all --seeds 1-3 --out al-mll.png
   scorebo plot al-rmse --results results --overlay published.csv --out al-rmse.pdf
+  scorebo plot al-rmse --results results --width one --font "serif, 8" --labels sal_hr=Ours --out al-rmse.pdf
+  scorebo plot al-rmse --results results --no-notes --caption al-rmse.tex --data al-rmse.csv --out al-rmse.pdf
   scorebo plot sal-example --out sal-example.pdf
   scorebo plot my_module:my_figure --results results --all --out mine.pdf
 
@@ -76,7 +78,7 @@ def add_commands(add: Add) -> None:
     plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
     add_selection(plot, "those of the experiment that has the figure's name")
     plot.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
-    plot.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
+    _add_layout(plot)
     words = "half standard errors and sort indices in place of ranks, as in the authors' released plots"
     plot.add_argument("--released-style", action="store_true", help=words)
     _add_overlay(plot, "drawn dashed behind")
@@ -111,6 +113,19 @@ def add_commands(add: Add) -> None:
     _add_own(scorecard, "claim")
     scorecard.add_argument("--markdown", action="store_true", help="a table in Markdown")
     scorecard.add_argument("--json", action="store_true", help="every number, as JSON")
+
+
+def _add_layout(plot: argparse.ArgumentParser) -> None:
+    group = plot.add_argument_group("how it looks, and what is written beside it")
+    text = "columns of a journal, or centimeters; by default as wide as the panels need, up to two columns"
+    group.add_argument("--width", metavar="one|two|CM", help=text)
+    group.add_argument("--font", metavar="FONT", help='a family, a size in points, or both: "Times New Roman, 9"')
+    text = "what a task, method, model, axis or panel is called, e.g. sal_hr=Ours; may be given several times"
+    group.add_argument("--labels", action="append", default=[], metavar="NAME=TEXT,…", help=text)
+    group.add_argument("--no-notes", action="store_true", help="no notes below the panels (they are in the caption)")
+    text = "write a caption: what the band is, seeds, smoothing, notes; FILE.tex is escaped for LaTeX"
+    group.add_argument("--caption", type=Path, metavar="FILE", help=text)
+    group.add_argument("--data", type=Path, metavar="FILE.csv", help="write the numbers that are drawn")
 
 
 def _add_overlay(parser: argparse.ArgumentParser, how: str) -> None:
@@ -160,16 +175,19 @@ def evidence_of(query: Query) -> Evidence:
 
 def _plot(options: argparse.Namespace) -> None:
     from scorebo.report.figures import FIGURES, draw_runs
+    from scorebo.report.figures.layout import Layout, read_labels
     from scorebo.report.overlay import read_overlay
 
     figure, query = FIGURES[options.figure], query_of(options)
     published = read_overlay(options.overlay) if options.overlay else None
+    layout = Layout(options.width, options.font, read_labels(options.labels), not options.no_notes)
     own_fits = figure.source == "fits"
     if own_fits and (query.explicit or query.scale):
         raise InputError(f"{figure.id} is drawn from small fits of its own: it takes no options about runs.")
     evidence = None if own_fits else evidence_of(query)
-    layout = {"narrow": options.one_column, "released_style": options.released_style, "published": published}
-    words = draw_runs(figure, evidence, options.out, command=options.given, **layout)
+    more = {"released_style": options.released_style, "published": published, "layout": layout}
+    more |= {"caption": options.caption, "data": options.data}
+    words = draw_runs(figure, evidence, options.out, command=options.given, **more)
     print(f"{figure.id}: {options.out} ({words})")
 
 

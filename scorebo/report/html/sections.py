@@ -19,6 +19,7 @@ from scorebo.report.provenance import DIGITS
 from scorebo.report.query import Query
 from scorebo.report.selection import Selection
 from scorebo.report.statistics.table import NAMES, RUN, paper_order
+from scorebo.report.statistics.text import ranges
 from scorebo.store.columns import PHASES, phase_columns
 
 PHASE_WORDS = {"fit": "Fit", "metrics": "Metrics", "acquisition": "Acquisition", "evaluate": "Evaluation"}
@@ -137,14 +138,6 @@ def _who(run: RunStatus) -> dict[str, Any]:
     """Names and seed of a run, from its folder."""
     *_, benchmark, model, acquisition, name = Path(run.folder).parts
     return {"benchmark": benchmark, "model": model, "acquisition": acquisition, "seed": int(name.split("-")[1])}
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """Whole numbers in few words: `1–3, 7`."""
-    ordered = sorted(set(map(int, numbers)))
-    starts = [k for k in ordered if k - 1 not in ordered]
-    ends = [k for k in ordered if k + 1 not in ordered]
-    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True))
 
 
 def span(numbers: Iterable[int]) -> tuple[str, int]:

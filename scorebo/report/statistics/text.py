@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -54,6 +55,14 @@ def bracketed(estimate: Estimate, signed: bool = True) -> str:
         return f"{estimate.value:{sign}.3g}"
     digits = decimals((estimate.high - estimate.low) / 4)
     return f"{estimate.value:{sign}.{digits}f} [{estimate.low:{sign}.{digits}f}, {estimate.high:{sign}.{digits}f}]"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Whole numbers in few words: `1–3, 7`."""
+    ordered = sorted(set(map(int, numbers)))
+    starts = [k for k in ordered if k - 1 not in ordered]
+    ends = [k for k in ordered if k + 1 not in ordered]
+    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True))
 
 
 def _cells(pair: Pair) -> list[str]:
