@@ -13,6 +13,7 @@ from scorebo.errors import InputError, check_choice
 if TYPE_CHECKING:
     from scorebo.cli.command import Add
     from scorebo.report.evidence import Evidence
+    from scorebo.report.html.write import Following
     from scorebo.report.query import Query
 
 COMPARE_EXAMPLES = """examples:
@@ -58,11 +59,15 @@ REPORT_EXAMPLES = """examples:
   scorebo report --results results --scale small --healthy-only --out report.html
   scorebo report --results results --experiment mine --config-dir my_configs --out report.html
   scorebo report --results mine --results theirs --benchmark branin --acquisition nei,mine --out report.html
+  scorebo report --results results --run 246420321cf6 --out report.html
+  scorebo report --results results --watch --out report.html
   scorebo report --results results --figure my_module:my_figure --claim my_module:my_claim --out report.html
 
-One file that opens in any browser without a server or a network: the scorecard, every figure that the runs allow with
-the command behind each curve, the samplers' health, timings, failures and provenance. Of runs that the options choose
-it shows the figures of their experiment, or one for each metric, and the claims that are about them."""
+One file that opens in any browser without a server or a network: every figure that the runs allow with ranks, paired
+tests, single runs behind the means and the command behind each curve; the scorecard, the samplers' health, timings,
+failures and provenance; filters for all of it. Of runs that the options choose it shows the figures of their
+experiment, or one for each metric, and the claims that are about them. Up to 20 runs have a view each (metrics, queries,
+hyperparameters, diagnostics, ledger); of more those named by --run. --watch follows running sweeps."""
 
 RESULTS = "root of the run folders (default: results); given several times, the runs of all of them"
 SCALE = "of the experiment: smoke, small or paper; by default the one with most runs there"
@@ -107,6 +112,10 @@ def add_commands(add: Add) -> None:
     report.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
     _add_own(report, "figure")
     _add_own(report, "claim")
+    text = "a run that gets a view of its own, by the beginning of its id; may be given several times"
+    report.add_argument("--run", action="append", default=[], metavar="ID", help=text)
+    text = "write it again every SECONDS (30) while runs are queued or running; the open page reloads itself"
+    report.add_argument("--watch", type=_seconds, nargs="?", const=30.0, metavar="SECONDS", help=text)
 
     scorecard = add("scorecard", "Test the paper's claims against stored runs.", SCORECARD_EXAMPLES, _scorecard)
     add_selection(scorecard, "those of each claim's own experiments")
@@ -234,10 +243,36 @@ def _report(options: argparse.Namespace) -> None:
 
     if options.out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"The report's file must end in .html, got '{options.out}'.")
-    more = {"figures": options.figure, "claims": options.claim}
-    figures, words = write_report(evidence_of(query_of(options)), options.out, invocation=options.given, **more)
-    drawn = sum(figure.data is not None for figure in figures)
-    print(f"{options.out}: {drawn} of {len(figures)} figures, {options.out.stat().st_size / 1e6:.1f} MB ({words})")
+    query = query_of(options)
+    more = {"figures": options.figure, "claims": options.claim, "runs": options.run}
+
+    def write(state: Following | None) -> str:
+        evidence = evidence_of(query)
+        figures, words = write_report(evidence, options.out, invocation=options.given, follow=state, **more)
+        drawn = sum(figure.data is not None for figure in figures)
+        size = options.out.stat().st_size / 1e6
+        return f"{drawn} of {len(figures)} figures, {size:.1f} MB ({words})"
+
+    if options.watch is None:
+        print(f"{options.out}: {write(None)}")
+        return
+    from scorebo.report.html.watch import follow
+
+    try:
+        follow(write, query.folders, lambda words: print(f"{options.out}: {words}", flush=True), pause=options.watch)
+    except KeyboardInterrupt:
+        print(f"scorebo: not following any more; {options.out} stays as it was last written.", file=sys.stderr)
+
+
+def _seconds(text: str) -> float:
+    """A pause in seconds, as argparse reads it."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1.0 <= value <= 86400.0:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds from 1 to 86400, got '{text}'")
+    return value
 
 
 def _scorecard(options: argparse.Namespace) -> None:

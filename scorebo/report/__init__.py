@@ -1,7 +1,7 @@
 """Figures, tables and claims from the collected results alone: nothing here runs a model.
 
-`plot` draws a figure of the runs that a `Query` chooses, and returns it as a matplotlib figure. `Figure` and `Claim` are
-what a package of yours adds; `Evidence` holds the runs that they are drawn from or tested on.
+`plot` draws a figure of the runs that a `Query` chooses, and returns it as a matplotlib figure. `Figure` and `Claim`
+are what a package of yours adds; `Evidence` holds the runs that they are drawn from or tested on.
 """
 
 from scorebo.report.claims import CLAIMS, Claim, Part

@@ -19,7 +19,7 @@ GRAY, LEGEND = "#777777", "#444444"
 MATCHED, EXACT = "Moment matching", "Exact (2048 samples)"
 X = np.linspace(0.0, 1.0, GRID)  # `grid`
 EXAMPLE = 15  # the fit shown by the first two: its GPs explain the data in different ways
-NUM_OPTIMA = 2
+OPTIMA = {"Given the GP's first optimum": "-", "Given its second optimum": "--"}
 # Of twenty fits, one where moment matching is 6 % off on average (Hellinger), and one with 19 % where the mixture has
 # several modes and the shape is lost for one GP.
 CASES = {"A good case": 7, "A poor case": 1}
@@ -49,7 +49,7 @@ def scorebo(_: Any = None) -> Figure:
     from scorebo.search.box import unit_box
 
     model = small_fit(EXAMPLE)
-    inputs, outputs = sample_optima(model, unit_box(1), num_optima=NUM_OPTIMA, seed=1)
+    inputs, outputs = sample_optima(model, unit_box(1), num_optima=len(OPTIMA), seed=1)
     acquisition = SCoreBO(model, inputs, outputs)
     points = grid()
     with torch.no_grad():
@@ -57,17 +57,19 @@ def scorebo(_: Any = None) -> Figure:
         mean, variance = acquisition.conditional_moments(points)
     figure, above, below = _columns(model.num_mcmc_samples)
     for m in range(model.num_mcmc_samples):
-        for n, style in enumerate(("-", "--")):
-            _posterior(above[m], mean[n, m].numpy(), variance[n, m].numpy(), COLORS[m], 0.15, style)
-            above[m].plot(float(inputs[n, m, 0]), float(outputs[n, m, 0]), "*", color=COLORS[m], markersize=6)
-            _share(below[m], shares[n, m].numpy(), COLORS[m], style)
+        for n, (words, style) in enumerate(OPTIMA.items()):
+            _posterior(
+                above[m], mean[n, m].numpy(), variance[n, m].numpy(), COLORS[m], 0.15, linestyle=style, label=words
+            )
+            star = {"color": COLORS[m], "markersize": 6, "label": "Optimum"}
+            above[m].plot(float(inputs[n, m, 0]), float(outputs[n, m, 0]), "*", **star)
+            _share(below[m], shares[n, m].numpy(), COLORS[m], linestyle=style, label=words)
         above[m].set_title(f"GP {m + 1}, given an optimum")
     _mixture(above, model)
     _total(below, shares.mean(dim=(0, 1)).numpy(), "SCoreBO-HR")
-    handles = [Line2D([], [], color=LEGEND, linestyle=style) for style in ("-", "--")]
-    handles.append(Line2D([], [], color=LEGEND, marker="*", linestyle="none", markersize=6))
-    words = ["Given the GP's first optimum", "Given its second optimum", "Optimum"]
-    figure.legend(handles, words, loc="outside lower center", ncols=3)
+    handles = [Line2D([], [], color=LEGEND, linestyle=style, label=words) for words, style in OPTIMA.items()]
+    handles.append(Line2D([], [], color=LEGEND, marker="*", linestyle="none", markersize=6, label="Optimum"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure
 
 
@@ -129,14 +131,14 @@ def _mixture(axes: np.ndarray, model: FullyBayesianGP) -> None:
         _data(each, model)
 
 
-def _posterior(axes: Axes, mean: np.ndarray, variance: np.ndarray, color: str, alpha: float, style: str = "-") -> None:
+def _posterior(axes: Axes, mean: np.ndarray, variance: np.ndarray, color: str, alpha: float, **line: Any) -> None:
     spread = 2.0 * np.sqrt(variance)
-    axes.plot(X, mean, color=color, linestyle=style)
+    axes.plot(X, mean, color=color, **line)
     axes.fill_between(X, mean - spread, mean + spread, color=color, alpha=alpha, linewidth=0)
 
 
-def _share(axes: Axes, values: np.ndarray, color: str, style: str = "-") -> None:
-    axes.plot(X, values, color=color, linestyle=style)
+def _share(axes: Axes, values: np.ndarray, color: str, **line: Any) -> None:
+    axes.plot(X, values, color=color, **line)
     axes.fill_between(X, 0.0, values, color=color, alpha=0.12, linewidth=0)
 
 
