@@ -66,8 +66,8 @@ REPORT_EXAMPLES = """examples:
 One file that opens in any browser without a server or a network: every figure that the runs allow with ranks, paired
 tests, single runs behind the means and the command behind each curve; the scorecard, the samplers' health, timings,
 failures and provenance; filters for all of it. Of runs that the options choose it shows the figures of their
-experiment, or one for each metric, and the claims that are about them. Up to 20 runs have a view each (metrics, queries,
-hyperparameters, diagnostics, ledger); of more those named by --run. --watch follows running sweeps."""
+experiment, or one for each metric, and the claims that are about them. Up to 20 runs have a view each (metrics,
+queries, hyperparameters, diagnostics, ledger); of more those named by --run. --watch follows running sweeps."""
 
 RESULTS = "root of the run folders (default: results); given several times, the runs of all of them"
 SCALE = "of the experiment: smoke, small or paper; by default the one with most runs there"

@@ -59,8 +59,9 @@ def plot(
     """
     figure = FIGURES[figure] if isinstance(figure, str) else figure
     layout = Layout(width, font, labels or {}, notes)
+    told: list[str] = []
     if runs is None or isinstance(runs, pd.DataFrame):
-        table, told = runs, []
+        table = runs
     else:
         table, _, told = figure_input(figure, runs if isinstance(runs, Evidence) else Evidence(runs))
     data = computed(figure, table, told, layout=layout, released_style=released_style, published=published)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 COLORS = ("#0072B2", "#D55E00", "#009E73")
 GRAY, LEGEND = "#777777", "#444444"
-MATCHED, EXACT = "Moment matching", "Exact (2048 samples)"
+ESTIMATES: dict[str, Any] = {"Moment matching": "-", "Exact (2048 samples)": "--"}
 X = np.linspace(0.0, 1.0, GRID)  # `grid`
 EXAMPLE = 15  # the fit shown by the first two: its GPs explain the data in different ways
-OPTIMA = {"Given the GP's first optimum": "-", "Given its second optimum": "--"}
+OPTIMA: dict[str, Any] = {"Given the GP's first optimum": "-", "Given its second optimum": "--"}
 # Of twenty fits, one where moment matching is 6 % off on average (Hellinger), and one with 19 % where the mixture has
 # several modes and the shape is lost for one GP.
 CASES = {"A good case": 7, "A poor case": 1}
@@ -77,24 +77,22 @@ def moment_matching(_: Any = None, *, distance: str) -> Figure:
     """Each GP's distance by moment matching (solid) and exactly (dashed): a good and a poor case side by side."""
     figure = Figure(figsize=(7.2, 5.2), layout="constrained")
     axes = figure.subplots(4, 2, sharex=True, squeeze=False)
-    for column, (words, seed) in enumerate(CASES.items()):
+    for column, (case, seed) in enumerate(CASES.items()):
         model = small_fit(seed)
         near, exact, _ = (part.numpy() for part in distances_per_set(model, distance))
         mean, variance = _marginals(model)
         for m in range(model.num_mcmc_samples):
             _posterior(axes[0, column], mean[:, m], variance[:, m], COLORS[m], 0.12)
-            axes[m + 1, column].plot(X, near[:, m], color=COLORS[m], label=MATCHED)
-            axes[m + 1, column].plot(X, exact[:, m], color=COLORS[m], linestyle="--", label=EXACT)
+            for values, (words, style) in zip((near, exact), ESTIMATES.items(), strict=True):
+                axes[m + 1, column].plot(X, values[:, m], color=COLORS[m], linestyle=style, label=words)
             _from_zero(axes[m + 1, column])
             axes[m + 1, 0].set_ylabel(f"{distance.capitalize()},\nGP {m + 1}")
         _data(axes[0, column], model)
-        axes[0, column].set_title(words)
+        axes[0, column].set_title(case)
         axes[-1, column].set_xlabel("x")
     axes[0, 0].set_ylabel("Posterior\nof each GP")
     # In no GP's color: the style of the line is what it tells.
-    handles = [
-        Line2D([], [], color=LEGEND, linestyle=style, label=words) for words, style in ((MATCHED, "-"), (EXACT, "--"))
-    ]
+    handles = [Line2D([], [], color=LEGEND, linestyle=style, label=words) for words, style in ESTIMATES.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     figure.align_ylabels(axes[:, 0])
     return figure
@@ -107,7 +105,7 @@ def _columns(count: int) -> tuple[Figure, np.ndarray, np.ndarray]:
     for axis in axes[1]:
         axis.set_xlabel("x")
     axes[0, 0].set_ylabel("y")
-    axes[1, 0].set_ylabel("Hellinger distance\nto the mixture")
+    axes[1, 0].set_ylabel("Hellinger distance")
     return figure, axes[0], axes[1]
 
 

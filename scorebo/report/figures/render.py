@@ -39,7 +39,7 @@ def render(
     layout = layout or Layout()
     buffer = io.BytesIO()
     figure = picture(data, layout)
-    with matplotlib.rc_context(layout.rc):
+    with matplotlib.rc_context(layout.rc):  # type: ignore[arg-type]
         entries = {**FORMATS[suffix], **(metadata or {})}
         figure.savefig(buffer, format=suffix.removeprefix("."), dpi=DPI, metadata=entries)
     return buffer.getvalue()
@@ -47,7 +47,7 @@ def render(
 
 def picture(data: FigureData | Figure, layout: Layout) -> Figure:
     """The matplotlib figure, laid out."""
-    with matplotlib.rc_context(layout.rc), labeled(layout.labels):
+    with matplotlib.rc_context(layout.rc), labeled(layout.labels):  # type: ignore[arg-type]
         if isinstance(data, FigureData):
             figure = compose(data, layout.inches, layout.notes)
         else:

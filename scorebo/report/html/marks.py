@@ -11,6 +11,7 @@ from scorebo.report.evidence import Evidence
 from scorebo.report.selection import Selection
 
 UNKNOWN = "do not say what computed them"
+NAMED = 4  # experiments that a mark names
 
 
 class Mark(NamedTuple):
@@ -35,9 +36,9 @@ def marks(evidence: Evidence, rows: pd.DataFrame, sessions: Mapping[str, Mapping
         found.append(Mark("Synthetic", f"{invented:,} of {total:,} runs are invented, not computed. {what}"))
     chosen = [evidence.selection()] if evidence.query.explicit else evidence.chosen
     found += [Mark("Partial", text) for text in _partial(chosen, rows)]
-    reduced = sorted({f"{each.experiment} ({each.scale})" for each in chosen if each.scale not in (None, "paper")})
+    reduced = [f"{each.experiment} ({each.scale})" for each in chosen if each.scale not in (None, "paper")]
     if reduced:
-        found.append(Mark("Reduced", f"Budgets below the paper's: {', '.join(reduced)}."))
+        found.append(Mark("Reduced", f"Budgets below the paper's: {_some(sorted(reduced))}."))
     unknown = sum(not session for session in sessions.values())
     if unknown:
         found.append(Mark("Unknown origin", f"{unknown:,} of {total:,} runs {UNKNOWN}."))
@@ -50,7 +51,12 @@ def _partial(chosen: Sequence[Selection], rows: pd.DataFrame) -> Iterable[str]:
         f"{each.experiment} has {each.found:,} of {each.expected:,}" for each in chosen if each.found < each.expected
     ]
     if lacking:
-        yield f"Runs are missing: {', '.join(lacking)}."
+        yield f"Runs are missing: {_some(lacking)}."
     ended = rows.drop_duplicates("run_id", keep="last")["finished"].astype(bool)
     if not ended.all():
         yield f"{(~ended).sum():,} of {len(ended):,} runs have not finished."
+
+
+def _some(words: Sequence[str]) -> str:
+    more = f" and {len(words) - NAMED} more" if len(words) > NAMED else ""
+    return f"{', '.join(words[:NAMED])}{more}"

@@ -46,7 +46,7 @@ def _comparisons(table: pd.DataFrame, metric: str) -> list[Comparison]:
         return []
     if whole.ranks[""].blocks:
         return [whole]
-    methods = table.groupby("benchmark")["acquisition"].agg(lambda names: tuple(sorted(set(names))))
+    methods = table.groupby("benchmark")["acquisition"].agg(lambda names: ",".join(sorted(set(names))))
     found = []
     for names in dict.fromkeys(methods):
         with contextlib.suppress(InputError):  # of a single method there is nothing to compare

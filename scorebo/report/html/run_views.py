@@ -160,8 +160,9 @@ def _queries(folder: Path, method: str, inputs: Sequence[int] | None) -> list[Pa
 def _traces(draws: pd.DataFrame, method: str, inputs: Sequence[int]) -> list[Panel]:
     """Mean ± standard deviation of the log10 of each hyperparameter over the samples, by number of observations."""
     names = [f"lengthscale_{k}" for k in inputs] + [name for name in WORDS if name in draws]
-    logs = np.log10(draws[names].astype(float).clip(lower=1e-300)).groupby(draws["num_observations"].astype(int))
-    mean, spread = logs.mean(), logs.std()
+    logs = pd.DataFrame(np.log10(draws[names].astype(float).clip(lower=1e-300)), columns=names)
+    fits = logs.groupby(draws["num_observations"].astype(int))
+    mean, spread = fits.mean(), fits.std()
     return list(_trace_panels(names, mean, spread, method))
 
 

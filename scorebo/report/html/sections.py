@@ -39,9 +39,13 @@ def overview_section(rows: pd.DataFrame, words: str, findings: Sequence[Finding]
         (f"{len(drawn)}", "figures"),
     ]
     verdicts = Counter(finding.verdict for finding in findings)
-    shown = [(verdict, sign, verdicts[verdict]) for verdict, sign in SIGNS.items() if verdicts[verdict]]
+    shown = [
+        (verdict, sign, verdicts[verdict])
+        for verdict, sign in SIGNS.items()
+        if verdicts[verdict] and verdict != NOT_RUN
+    ]
     ranked = [figure for figure in drawn if figure.tests and figure.tests["ranks"]]
-    return part("overview", counts, words, ranked, shown if set(verdicts) - {NOT_RUN} else [])
+    return part("overview", counts, words, ranked, shown)
 
 
 def timings_section(rows: pd.DataFrame) -> str:

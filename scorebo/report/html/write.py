@@ -180,9 +180,9 @@ def _page(
         Section("failures", "Failures", failures),
         Section("provenance", "Provenance", _provenance(evidence, sessions, origin)),
     ]
-    synthetic = "Synthetic results: " if any(mark.kind == "Synthetic" for mark in found) else ""
+    synthetic = " (synthetic results)" if any(mark.kind == "Synthetic" for mark in found) else ""
     return page(
-        title=f"{synthetic}scorebo: {', '.join(folder.resolve().name for folder in evidence.query.folders)}",
+        title=f"scorebo: {', '.join(folder.resolve().name for folder in evidence.query.folders)}{synthetic}",
         subtitle=_subtitle(evidence),
         marks=found,
         follow=follow,
@@ -208,7 +208,9 @@ def _names(last: pd.DataFrame) -> dict[str, dict[str, str]]:
     """What tasks, models and methods are called, by name, in the paper's order: what the page is filtered by."""
     tasks, methods = task_order(last["benchmark"].unique()), method_order(last["acquisition"].unique())
     models = {model: str(display("model", model).get("label", model)) for model in sorted(last["model"].unique())}
-    return {"task": {t: title(t) for t in tasks}, "model": models, "method": {m: label(m) for m in methods}}
+    titles = Counter(map(title, tasks))  # of an active-learning and an optimization task they may be the same
+    words = {task: title(task) if titles[title(task)] == 1 else f"{title(task)} ({task})" for task in tasks}
+    return {"task": words, "model": models, "method": {method: label(method) for method in methods}}
 
 
 def _subtitle(evidence: Evidence) -> str:

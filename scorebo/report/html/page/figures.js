@@ -96,8 +96,8 @@ function figureSetUp(article) {
 function swatch(looks) {
   const color = looks[dark.matches ? "dark" : "light"];
   const svg = d3.create("svg").attr("width", 26).attr("height", 12).attr("aria-hidden", "true");
-  svg.append("line").attr("x1", 0).attr("x2", 26).attr("y1", 6).attr("y2", 6).attr("stroke", color).attr("stroke-width", 2).attr("stroke-dasharray", looks.dash || null);
-  if (!looks.plain) svg.append("path").attr("transform", "translate(13,6)").attr("d", d3.symbol(symbolOf(looks.symbol), 42)()).attr("fill", color);
+  if (!looks.dots) svg.append("line").attr("x1", 0).attr("x2", 26).attr("y1", 6).attr("y2", 6).attr("stroke", color).attr("stroke-width", 2).attr("stroke-dasharray", looks.dash || null);
+  if (looks.dots || !looks.plain) svg.append("path").attr("transform", "translate(13,6)").attr("d", d3.symbol(symbolOf(looks.symbol), 42)()).attr("fill", color);
   return svg.node();
 }
 // The slider moves a line over all panels; the table says what the curves are there.
