@@ -263,11 +263,11 @@ def test_links_lead_to_their_target_though_figures_are_drawn_on_the_way(page, wi
     before = page.execute_script(heights)
     page.execute_script("location.hash = '#timings'")
     top = "return document.getElementById('timings').getBoundingClientRect().top"
-    assert page.execute_script(top) == pytest.approx(56, abs=12)  # below the filter, which stays in sight
+    assert page.execute_script(top) == pytest.approx(16, abs=12)
     page.execute_script("dispatchEvent(new Event('beforeprint'))")  # draws all
     assert page.execute_script("return document.querySelectorAll('.panels .reserved').length") == 0
     assert page.execute_script(heights) == pytest.approx(before, abs=8)
-    assert page.execute_script(top) == pytest.approx(56, abs=12)  # below the filter, which stays in sight
+    assert page.execute_script(top) == pytest.approx(16, abs=12)
 
 
 def test_all_runs_are_listed_on_demand(page, results):
@@ -358,7 +358,7 @@ def test_filters_work_on_figures_and_tables(page):
     assert not [text for text in titles if text.startswith("Gramacy")]
     assert [text for text in titles if text.startswith("Higdon")]
     assert find(page, ".filters summary").text == "Filter the page (2 hidden)"
-    find(page, ".filters details > .copy").click()
+    find(page, ".filters details > .view").click()
     assert lines(article) == 3
     assert len([row for row in all_of(page, "#health tbody tr") if row.is_displayed()]) == rows
 

@@ -61,7 +61,7 @@ function figureSetUp(article) {
     controls.append(make("span", { class: "key-line" }, line.node(), figure.reference));
   }
   if (withRuns) {
-    const button = make("button", { type: "button", class: "each", "aria-pressed": "true" }, "Single runs");
+    const button = make("button", { type: "button", class: "each", "aria-pressed": "true", title: "Up to 12 runs behind each mean" }, "Single runs");
     button.addEventListener("click", () => {
       state.runs = !state.runs;
       button.setAttribute("aria-pressed", String(state.runs));

@@ -34,7 +34,7 @@ function showRun(row) {
   draw();
   dark.addEventListener("change", draw);
   new ResizeObserver(debounced(draw)).observe(article);
-  for (const button of document.querySelectorAll(".view")) button.setAttribute("aria-pressed", String(button.dataset.run === id));
+  for (const button of document.querySelectorAll(".runs .view")) button.setAttribute("aria-pressed", String(button.dataset.run === id));
   return article;
 }
 
@@ -104,7 +104,7 @@ function filtersSetUp(act) {
     }
     details.append(group);
   }
-  const everything = make("button", { type: "button", class: "copy" }, "Show everything");
+  const everything = make("button", { type: "button", class: "view" }, "Show everything");
   everything.addEventListener("click", () => {
     for (const hidden of Object.values(filtered)) hidden.clear();
     for (const button of buttons) button.setAttribute("aria-pressed", "true");
@@ -119,5 +119,5 @@ function filtersSetUp(act) {
   details.append(everything, make("p", { class: "state" }, "In all figures, and in the rows of tables. Means, ranks and tests stay those of all runs."));
   write();
   place.append(details);
-  place.hidden = false;
+  place.hidden = document.querySelector(".to-filters").hidden = false;
 }
