@@ -20,7 +20,7 @@ from scorebo.report.style import RC
 COLUMNS = {"one": 3.5, "two": 7.2}  # inches of width in a journal
 CENTIMETERS = (4.0, 60.0)  # per inch 2.54
 POINTS = (4.0, 24.0)
-_ASSIGNMENTS = re.compile(r",(?=[\w@]+=)")
+_ASSIGNMENTS = re.compile(r",(?=[^,=]+=)")
 _SIZE = re.compile(r"\d+(\.\d+)?")
 
 

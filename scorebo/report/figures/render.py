@@ -100,23 +100,19 @@ def compose(data: FigureData, width: float | None = None, notes: bool = True) ->
     methods = method_order(line.method for panel in data.panels for line in (*panel.lines, *panel.published))
     sources = sorted({str(line.source) for panel in data.panels for line in panel.published})
     styles = method_styles(methods)
-    cropped = []
     for position, (axes, panel) in enumerate(zip(grid, data.panels, strict=False)):
         _draw_published(axes, panel, styles, sources)
-        top = draw_panel(axes, panel, styles)
-        if top is not None:
-            cropped.append(f"{top:.2g} ({panel.title})")
+        draw_panel(axes, panel, styles)
         if position % columns == 0 or panel.ylabel != data.panels[position - 1].ylabel:
             axes.set_ylabel(panel.ylabel)
     for axes in grid[count:]:
         axes.set_axis_off()
     figure.align_ylabels(grid[:count])
-    words = [*data.notes, *([f"Not shown: values above {', '.join(cropped)}."] if cropped else [])]
     handles = _handles(data, methods, styles, sources)
     if len(grid) > count:
         grid[count].legend(handles=handles, loc="center", borderaxespad=0)
         handles = []
-    _write_below(figure, handles, words if notes else [])
+    _write_below(figure, handles, [*data.notes, *cropped_note(data)] if notes else [])
     return figure
 
 
@@ -143,8 +139,19 @@ def _dashes(sources: list[str], source: str) -> Any:
     return ("--", ":", "-.")[sources.index(source) % 3]
 
 
-def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> float | None:
-    """Draw one panel; returns the value above which it is cropped, if it is."""
+def cropped_note(data: FigureData) -> list[str]:
+    """Which values are not shown, because they lie far above all others of their panel; nothing if all are."""
+    limits = [(panel.title, *linear_limits(panel)) for panel in data.panels if not _is_logged(panel)]
+    cropped = [f"{top:.2g} ({title})" for title, _, top, is_cropped in limits if is_cropped]
+    return [f"Not shown: values above {', '.join(cropped)}."] if cropped else []
+
+
+def _is_logged(panel: Panel) -> bool:
+    return panel.log and all((line.mean > 0).all() for line in panel.lines)
+
+
+def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> None:
+    """Draw one panel."""
     # Bands that lie on one another must leave the lines visible.
     opacity = 0.18 if len(panel.lines) <= 3 else 0.11
     for number, line in enumerate(panel.lines):
@@ -165,13 +172,11 @@ def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> floa
     axes.set_xlabel(panel.xlabel)
     axes.margins(x=0.02)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=TICK_STEPS))
-    if panel.log and all((line.mean > 0).all() for line in panel.lines):
+    if _is_logged(panel):
         _log_scale(axes, panel)
-        return None
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=TICK_STEPS))
-    bottom, top, is_cropped = linear_limits(panel)
-    axes.set_ylim(bottom, top)
-    return top if is_cropped else None
+    else:
+        axes.yaxis.set_major_locator(MaxNLocator(5, steps=TICK_STEPS))
+        axes.set_ylim(*linear_limits(panel)[:2])
 
 
 def _write_runs(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> None:

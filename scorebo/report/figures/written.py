@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
 from scorebo.report.figures.base import Figure, FigureData, Line, Panel, Picture
+from scorebo.report.figures.render import cropped_note
 from scorebo.report.statistics.text import ranges
 from scorebo.report.style import label, method_order, task_order, title
 
@@ -27,7 +28,7 @@ def caption(figure: Figure, data: FigureData | Picture, table: pd.DataFrame | No
         sentences += [data.band] if data.band else []
         sentences += _reference(data)
     sentences += _runs(table) if table is not None and len(table) else []
-    sentences += data.notes if isinstance(data, FigureData) else []
+    sentences += [*data.notes, *cropped_note(data)] if isinstance(data, FigureData) else []
     text = " ".join(sentences)
     return f"{text.translate(_LATEX) if latex else text}\n"
 

@@ -12,8 +12,10 @@ from matplotlib.figure import Figure as Picture
 from scorebo.cli import main
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, Layout, Query, draw, plot
+from scorebo.report.figures.base import FigureData, Line, Panel
 from scorebo.report.figures.layout import read_labels
 from scorebo.report.figures.metric_curves import BAND, SMOOTHING
+from scorebo.report.figures.written import caption
 from scorebo.report.style import RC, label
 from scripts.validation.synthetic_results import make_results, wanted
 from tests.report.report_tables import suite
@@ -97,7 +99,9 @@ def test_labels_of_tasks_methods_axes_and_panels(table):
 
 
 def test_labels_are_read():
-    assert read_labels(["sal_hr=A, b,bald=C = d", "nei@map=E"]) == {"sal_hr": "A, b", "bald": "C = d", "nei@map": "E"}
+    assert read_labels(["sal_hr=A, b,bald=C = d,Negative MLL=F", "nei@map=E"]) == {
+        **{"sal_hr": "A, b", "bald": "C = d", "nei@map": "E", "Negative MLL": "F"}
+    }
     for bad in ("sal_hr", "=x", "sal_hr="):
         with pytest.raises(InputError, match="A label must be NAME=TEXT"):
             read_labels([bad])
@@ -110,6 +114,13 @@ def test_without_notes_they_are_in_the_caption_alone(table, tmp_path):
     assert (tmp_path / "a.txt").read_text() == (
         f"{FIGURES['al-mll'].description}. {BAND} 3 runs per task and method (seeds 1–3). {SMOOTHING}\n"
     )
+
+
+def test_a_caption_says_what_is_not_shown():
+    falling = np.append([1e6, 1e6], np.linspace(1, 0, 48))
+    line = Line("bald", np.arange(50.0), falling, np.full(50, np.nan))
+    text = caption(FIGURES["al-mll"], FigureData((Panel("Wild", "x", "y", (line,)),), ("A note.",)), None)
+    assert re.search(r"A note\. Not shown: values above 1\.\d \(Wild\)\.", text)
 
 
 def test_a_caption_says_which_seeds_where_they_differ(table, tmp_path):
