@@ -6,8 +6,9 @@ Okabe and Ito's, which stay apart for color-blind readers; markers repeat the di
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -48,6 +49,8 @@ SPARE = [
 ]
 # The display nodes that are stored with the runs that are shown, by node and name.
 _stored: dict[str, Mapping[str, Mapping[str, str]]] = {}
+# Labels that a caller gave to names of tasks, methods and models, for the figure that is being drawn.
+_given: dict[str, str] = {}
 
 FORMATS = {
     # Without dates the same table gives the same bytes.
@@ -97,6 +100,18 @@ def use_displays(table: pd.DataFrame) -> None:
     _stored.update(stored)
 
 
+@contextlib.contextmanager
+def labeled(labels: Mapping[str, str]) -> Iterator[None]:
+    """Show tasks, methods and models under these labels, by name, while the context lasts."""
+    before = dict(_given)
+    _given.update(labels)
+    try:
+        yield
+    finally:
+        _given.clear()
+        _given.update(before)
+
+
 def display(node: str, name: str) -> Mapping[str, str]:
     """How a name of a benchmark, a model or an acquisition is shown: as stored, or else as the project's own config."""
     return _stored.get(node, {}).get(name) or _own_display(node, name)
@@ -112,14 +127,16 @@ def _own_display(node: str, name: str) -> Mapping[str, str]:
 
 def title(task: str) -> str:
     """A task's name in words."""
-    return display("benchmark", task).get("label") or task.replace("_", " ").strip().capitalize()
+    return _given.get(task) or display("benchmark", task).get("label") or task.replace("_", " ").strip().capitalize()
 
 
 def label(method: str) -> str:
     """A method's name in words; with a model (`nei@botorch`), the model in words too."""
+    if method in _given:
+        return _given[method]
     name, at, model = method.partition("@")
-    words = display("acquisition", name).get("label") or name.upper().replace("_", "-")
-    return f"{words}, {display('model', model).get('label', model)}" if at else words
+    words = _given.get(name) or display("acquisition", name).get("label") or name.upper().replace("_", "-")
+    return f"{words}, {_given.get(model) or display('model', model).get('label', model)}" if at else words
 
 
 def task_order(tasks: Iterable[str]) -> list[str]:

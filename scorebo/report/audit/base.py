@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from scorebo.report.audit.study import Study
-from scorebo.report.statistics.summary import ranges
+from scorebo.report.statistics.text import ranges
 
 # What a finding means: the study's conclusions cannot be trusted; they may be affected; a reader should know of it.
 SERIOUS, WARNING, NOTE = "serious", "warning", "note"

@@ -12,7 +12,7 @@ import pandas as pd
 from scorebo.report.audit.base import NOTE, SERIOUS, WARNING, Check, Finding, listed
 from scorebo.report.audit.study import Study
 from scorebo.report.statistics.health import THRESHOLDS, fits, unhealthy_runs
-from scorebo.report.statistics.summary import ranges
+from scorebo.report.statistics.text import ranges
 from scorebo.store.columns import phase_columns
 
 _METHOD = ["benchmark", "model", "acquisition"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -87,11 +87,3 @@ def aligned(lines: list[list[str]], text_columns: int) -> str:
     ]
     rule = ["─" * width for width in widths]
     return "\n".join("  ".join(cells).rstrip() for cells in [padded[0], rule, *padded[1:]])
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """Whole numbers in few words: `1–3, 7`."""
-    ordered = sorted(set(map(int, numbers)))
-    starts = [k for k in ordered if k - 1 not in ordered]
-    ends = [k for k in ordered if k + 1 not in ordered]
-    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True))

@@ -1,5 +1,6 @@
 """The page as a file: what is in it, and that nothing has to be fetched for it."""
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -19,14 +20,15 @@ from scorebo.report.claims import Finding, Statement
 from scorebo.report.claims.base import UNDECIDED
 from scorebo.report.claims.text import LEGEND, SIGNS
 from scorebo.report.evidence import Evidence
+from scorebo.report.html.marks import Mark
 from scorebo.report.html.page_figures import PageFigure, page_figure
 from scorebo.report.html.panels import CONTRAST, DARK_PAGE, SYMBOLS, contrast, figure_panels, numbers, on_dark
 from scorebo.report.html.templates import part, templates
-from scorebo.report.html.write import write_report
+from scorebo.report.html.write import Following, write_report
 from scorebo.report.provenance_check import compare_with_now
 from scorebo.report.query import Query
 from scorebo.report.statistics import Estimate
-from scorebo.report.statistics.summary import ranges
+from scorebo.report.statistics.text import ranges
 from scorebo.report.style import METHODS, method_styles
 from scorebo.store import collect, run_id
 from scorebo.store.identity import read_config
@@ -145,8 +147,10 @@ def test_hyperparameters_and_examples_become_panels(data):
     drawn = data["figures"]["hellinger-mm"]
     assert drawn["drawn"]
     assert {looks["label"] for looks in drawn["series"].values()} >= {"Moment matching", "Exact (2048 samples)"}
-    assert drawn["panels"][3]["title"] == "Hellinger, set 1: a poor case"
+    assert drawn["panels"][5]["title"] == "Hellinger, GP 1: a poor case"
+    assert (drawn["columns"], drawn["rows"]) == (2, 4)
     shares = data["figures"]["sal-example"]["panels"][3]
+    assert shares["title"] == "Hellinger distance: GP 2"
     assert shares["lines"][0]["base"] == 0
     bands = data["figures"]["scorebo-example"]["panels"][2]["lines"]
     assert sum("b" in line for line in bands) == 2
@@ -175,6 +179,8 @@ def test_what_is_written_into_the_page_cannot_break_it():
     assert json.loads(written) == {"notes": [nasty]}
     who = {"benchmark": nasty, "model": nasty, "acquisition": nasty}
     figure = PageFigure(nasty, nasty, nasty, nasty, data={"notes": [nasty]})
+    places = {"places": [(nasty, 1.0)], "blocks": 1, "what": nasty, "p": None, "where": nasty, "words": nasty}
+    ranked = dataclasses.replace(figure, tests={"metric": nasty, "ranks": [places]})
     statement = Statement(nasty, Estimate(1.0), 1, UNDECIDED)
     finding = Finding(nasty, nasty, UNDECIDED, 1, None, (statement,), note=nasty)
     stopped = who | {
@@ -188,9 +194,11 @@ def test_what_is_written_into_the_page_cannot_break_it():
     fallback = stopped | {"kind": nasty, "times": 1, "command": nasty}
     origin = {"git": {"commit": nasty}, "packages": {nasty: nasty}, "runs": {}}
     for shown in (
-        part("overview", [(nasty, nasty)], nasty, 1, [(nasty, nasty, 1)]),
-        part("scorecard", [finding], SIGNS, LEGEND, nasty),
-        part("figure", figure),
+        part("overview", [(nasty, nasty)], nasty, [ranked], [(nasty, nasty, 1)]),
+        part("scorecard", [finding], [finding], SIGNS, LEGEND, nasty),
+        part("marked", [Mark(nasty, nasty)], Following(nasty, 30.0)),
+        part("runs", 30, 0, 20, nasty),
+        part("figure", ranked),
         part("figure_list", [figure]),
         part("failures", [fallback], [stopped], [stopped]),
         part("provenance", origin, nasty, nasty, [nasty], nasty, {(nasty, nasty): 1}),
