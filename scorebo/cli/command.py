@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from scorebo import __version__
+from scorebo.cli.archive import add_commands as add_archive_commands
 from scorebo.cli.audit import add_command as add_audit_command
 from scorebo.cli.completion import add_command as add_completion_command
 from scorebo.cli.data import add_commands as add_data_commands
@@ -44,6 +45,7 @@ COLLECT_EXAMPLES = """examples:
   scorebo collect results/gramacy1 --out gramacy1.csv
   scorebo collect results --experiment al_mll --seeds 1-5 --out al_mll.parquet
   scorebo collect results --hyperparameters --out hyperparameters.parquet
+  scorebo collect results cluster.parquet laptop.parquet --out table.csv
 
 With --hyperparameters one row per run, iteration and hyperparameter set, in the task's own units: outputscale and noise
 are variances of the task's outputs, mean is one of them; lengthscale_1 … are in units of the sides of the box.
@@ -132,7 +134,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_launch_commands(add)
 
     collect = add("collect", "Gather the records of all runs in one tidy table.", COLLECT_EXAMPLES, _collect)
-    collect.add_argument("results", type=Path, metavar="DIR", help="root of the run folders")
+    collect.add_argument("results", type=Path, nargs="+", metavar="DIR|FILE", help="roots of run folders, archives")
     collect.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.parquet or FILE.csv")
     collect.add_argument(
         "--hyperparameters", action="store_true", help="every hyperparameter set instead of the metrics"
@@ -141,16 +143,18 @@ def build_parser() -> argparse.ArgumentParser:
     add_selection(collect, "all of them", results=False)
 
     add_report_commands(add)
+    add_archive_commands(add)
     add_audit_command(add)
 
     replay = add("replay", "Repeat one iteration of a stored run and compare.", REPLAY_EXAMPLES, _replay)
     replay.add_argument("run", metavar="RUN", help="folder of the run, or the beginning of its id")
     replay.add_argument("--iteration", type=int, required=True, metavar="K", help="counted from 1")
-    replay.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="where to look for an id")
+    words = "a folder or an archive in which to look for an id; may be given several times"
+    replay.add_argument("--results", type=Path, action="append", metavar="DIR|FILE", help=words)
 
     failures = add("failures", "List what failed or fell back on something simpler.", FAILURES_EXAMPLES, _failures)
     failures.add_argument(
-        "results", type=Path, nargs="?", default=Path("results"), metavar="DIR", help="root of the run folders"
+        "results", type=Path, nargs="*", default=[Path("results")], metavar="DIR|FILE", help="run folders, archives"
     )
     failures.add_argument(
         "--scheduled", action="store_true", help="the sequential sampler's scheduled full NUTS runs too"
@@ -224,17 +228,17 @@ def _chosen(options: argparse.Namespace) -> set[str] | None:
 
 def _replay(options: argparse.Namespace) -> int:
     from scorebo.store.collect import find_run
-    from scorebo.store.environment import changes_since, last_session
+    from scorebo.store.environment import changes_since
     from scorebo.threads import limit_threads
 
-    folder = find_run(options.run, options.results)
-    session = last_session(folder)
+    run = find_run(options.run, options.results or "results")
+    session = run.session()
     limit_threads(session.get("threads") or 1)
     _add_working_folder()
     from scorebo.run.replay import replay
 
-    done = replay(folder, options.iteration)
-    what = f"{folder}, iteration {done.iteration}"
+    done = replay(run, options.iteration)
+    what = f"{run.place}, iteration {done.iteration}"
     if done.failure:
         print(f"{what}: {done.failure}")
     if not done.differences:
@@ -251,13 +255,14 @@ def _replay(options: argparse.Namespace) -> int:
 def _failures(options: argparse.Namespace) -> None:
     import json
 
-    from scorebo.report.failures import describe_line, ledger_lines
+    from scorebo.report.failures import describe_line, ledger_lines, runs_in
+    from scorebo.store.sources import sources_text
 
-    lines = ledger_lines(options.results, scheduled=options.scheduled, run_ids=_chosen(options))
+    lines = ledger_lines(runs_in(options.results, _chosen(options)), scheduled=options.scheduled)
     for line in lines:
         print(json.dumps(line) if options.json else describe_line(line))
     if not lines and not options.json:
-        print(f"Nothing failed or fell back in {options.results}.")
+        print(f"Nothing failed or fell back in {sources_text(options.results)}.")
 
 
 def _list(options: argparse.Namespace) -> None:

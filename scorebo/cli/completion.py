@@ -94,17 +94,24 @@ def _completion(options: argparse.Namespace, parser: argparse.ArgumentParser) ->
 def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
     """What may stand in place of the last of `words`; empty where files may, which the shell completes by itself."""
     *before, last = words
-    commands = next(a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    commands = _commands(parser)
     if not before:
         found: Iterable[str] = _options(parser) if last.startswith("-") else commands
     elif before[0] not in commands:
         return []
+    elif _commands(commands[before[0]]):  # such as `archive create`
+        return candidates(commands[before[0]], words[1:])
     else:
         try:
             found = _arguments(commands[before[0]], before, last)
         except InputError:  # such as a --config-dir that is not there
             return []
     return sorted(candidate for candidate in found if candidate.startswith(last))
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    found = (action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(next(found, {}))
 
 
 def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
@@ -169,5 +176,11 @@ def _values(what: str, config_dir: Path | None) -> Iterable[str]:
         return datasets()
     from scorebo.cli import LISTED
 
-    lists = {"scale": SCALES, "shell": SCRIPTS, "what": LISTED, "action": ("list", "check", "fetch")}
+    lists = {
+        "scale": SCALES,
+        "kind": ("full", "summary"),
+        "shell": SCRIPTS,
+        "what": LISTED,
+        "action": ("list", "check", "fetch"),
+    }
     return lists.get(what, ())

@@ -69,7 +69,7 @@ failures and provenance; filters for all of it. Of runs that the options choose 
 experiment, or one for each metric, and the claims that are about them. Up to 20 runs have a view each (metrics,
 queries, hyperparameters, diagnostics, ledger); of more those named by --run. --watch follows running sweeps."""
 
-RESULTS = "root of the run folders (default: results); given several times, the runs of all of them"
+RESULTS = "root of the run folders (default: results), or an archive; given several times, the runs of all of them"
 SCALE = "of the experiment: smoke, small or paper; by default the one with most runs there"
 CONFIG_DIR = "folder with config groups of your own"
 FILTERS = ("benchmark", "acquisition", "model")

@@ -133,6 +133,15 @@ def _guess(config: Mapping[str, Any], measured: Sequence[tuple[Mapping[str, Any]
     return Cost([_mean(cost.seconds for cost in like) or 0.0] * count, None, "guess", [cpu] * count if cpu else None)
 
 
+def seconds_left(configs: Sequence[Mapping[str, Any]], results: Path) -> list[float | None]:
+    """What is left of each run in seconds of wall time, as `--dry-run` has it; None where that is not known."""
+    known = costs(configs, results)
+    return [
+        None if (cost := known.get(kind_of(config))) is None else cost.of(_done(config), _models(config))
+        for config in configs
+    ]
+
+
 def _mean(costs: Iterable[Sequence[float] | None]) -> float | None:
     """The mean over the kinds of runs of their seconds an iteration, where these are known."""
     means = [statistics.fmean(seconds) for seconds in costs if seconds]

@@ -1,8 +1,8 @@
 """Where every run stands: finished, running, queued, failed, lost or cancelled.
 
-Finished is what the run's own marker says; running is whose lock is held; queued is what the launcher of a sweep still
-has before it. Of the rest a worker, or the launcher, knows why it is not finished (failed, or cancelled by someone), or
-nobody (lost). No clock of another machine is asked.
+Finished is what the run's own marker says, or what a full archive in the results folder holds; running is whose lock is
+held; queued is what the launcher of a sweep still has before it. Of the rest a worker, or the launcher, knows why it is
+not finished (failed, or cancelled by someone), or nobody (lost). No clock of another machine is asked.
 """
 
 from __future__ import annotations
@@ -87,11 +87,13 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
             known.setdefault(run.folder, []).append(SubmittedRun(sweep, index))
             if sweep.name in chosen:
                 asked[run.folder] = run
+    checked = FinishedRuns(results)
     if which is None:
         for path in find_runs(results):
             relative = str(path.relative_to(results))
             asked.setdefault(relative, _without_sweep(relative))
-    checked = FinishedRuns(results)
+        for folder, records in checked.archived.items():
+            asked.setdefault(folder, _without_sweep(folder, records))
     finished, problems = checked.finished(asked)
     now = file_time(results)
     runs, idle = [], []
@@ -117,7 +119,7 @@ def survey(results: Path, which: str | None = None, *, tails: bool = True) -> Su
         status.state, status.iteration = "finished", status.records or 0
         status.reason = status.log = status.log_tail = None
     checked.save()
-    return Survey(runs, polled.notes, polled.pause)
+    return Survey(runs, [*checked.damaged, *polled.notes], polled.pause)
 
 
 def _is_at_work(status: RunStatus, folder: Path, problem: str | None, now: float | None) -> bool:
@@ -180,9 +182,9 @@ def runs_held(sweeps: Iterable[Sweep], folders: Collection[str]) -> dict[str, se
     return held
 
 
-def _without_sweep(folder: str) -> SweepRun:
+def _without_sweep(folder: str, records: int = 0) -> SweepRun:
     """A run that no sweep knows, from where it lies."""
     *_, benchmark, model, acquisition, last = ["?"] * 3 + folder.split("/")
     seed, _, digits = last.removeprefix("seed-").rpartition("-")
     number = int(seed) if seed.isdecimal() else -1
-    return SweepRun(digits, folder, benchmark, model, acquisition, number, records=0, threads=1, at=0)
+    return SweepRun(digits, folder, benchmark, model, acquisition, number, records, threads=1, at=0)

@@ -23,8 +23,8 @@ def unfinished(configs: Sequence[Mapping[str, Any]]) -> list[int]:
     folders = [str(RunStore(".", config).folder) for config in configs]
     checked = FinishedRuns(Path(configs[0]["results"]))
     finished, problems = checked.finished(folders)
-    if problems:
-        raise InputError(next(iter(problems.values())))
+    if checked.damaged or problems:
+        raise InputError([*checked.damaged, *problems.values()][0])
     return [index for index, folder in enumerate(folders) if folder not in finished]
 
 

@@ -18,7 +18,8 @@ from scorebo.report.query import Query
 from scorebo.report.selection import NoRunsError, Selection, axes_of, possible_runs, select, wanted_runs
 from scorebo.report.statistics import health
 from scorebo.report.style import use_displays
-from scorebo.store import collect, collect_hyperparameters
+from scorebo.store import collect
+from scorebo.store.moments import hyperparameter_table
 
 
 class MissingRunsError(Exception):
@@ -154,8 +155,8 @@ class Evidence:
         return self.hyperparameters_of(rows)
 
     def hyperparameters_of(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The hyperparameter sets of the runs that have these records."""
+        """The hyperparameter sets of the runs that have these records; of summaries their moments."""
         runs = frozenset(rows["run_id"])
         if runs not in self._hyperparameters:
-            self._hyperparameters[runs] = collect_hyperparameters(self.query.folders, set(runs))
+            self._hyperparameters[runs] = hyperparameter_table(self.query.folders, set(runs))
         return self._hyperparameters[runs]

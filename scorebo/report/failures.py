@@ -1,33 +1,38 @@
-"""What the ledgers of all runs below a folder tell, in lines to read."""
+"""What the ledgers of stored runs tell, in lines to read."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from pathlib import Path
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from scorebo.store.collect import describe_runs, find_runs
-from scorebo.store.ledger import REFRESH, read_ledger
+from scorebo.store.collect import describe_runs
+from scorebo.store.ledger import REFRESH
+from scorebo.store.sources import Sources, runs_by_digits
+from scorebo.store.stored_run import StoredRun
 
 SHOWN = 8
 # Cold chains that are part of the sampler's plan.
 SCHEDULED = ("first", "scheduled")
 
 
-def ledger_lines(
-    results: Path, *, scheduled: bool = False, run_ids: Collection[str] | None = None
-) -> list[dict[str, Any]]:
-    """One line per run, kind and reason: `run` (the folder), `kind`, `reason`, `iterations`, `count` in all.
+def runs_in(results: Sources, run_ids: Collection[str] | None = None) -> list[StoredRun]:
+    """The runs of folders and archives; of `run_ids` alone, each once, if these are given."""
+    if run_ids is not None:
+        return [run["stored"] for run in describe_runs(results, [], run_ids)]
+    return list(runs_by_digits(results).values())
+
+
+def ledger_lines(runs: Iterable[StoredRun], *, scheduled: bool = False) -> list[dict[str, Any]]:
+    """One line per run, kind and reason: `run` (its place), `kind`, `reason`, `iterations`, `count` in all.
 
     Args:
-        results: root of the run folders.
+        runs: whose ledgers are read.
         scheduled: the full NUTS runs that are part of the sequential sampler's plan too.
-        run_ids: of these runs alone.
     """
-    chosen = None if run_ids is None else {run["folder"] for run in describe_runs(results, [], run_ids)}
     lines: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for folder in sorted(find_runs(results) if chosen is None else chosen):
-        for entry in read_ledger(folder):
+    for run in sorted(runs, key=lambda run: run.place):
+        folder = run.place
+        for entry in run.ledger():
             reason = str(entry.get("reason", ""))
             if entry["kind"] == REFRESH and reason in SCHEDULED and not scheduled:
                 continue

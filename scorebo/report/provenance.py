@@ -51,6 +51,7 @@ def describe(
         "packages": dict(package_versions()) | {"pandas": pd.__version__},
         "selection": dict(selection or {}),
         "runs": {} if table is None or "run_id" not in table else digests(table),
+        "summaries": [] if table is None else list(table.attrs.get("summaries", ())),
     }
 
 

@@ -14,17 +14,22 @@ from scorebo.errors import InputError
 from scorebo.report.evidence import Evidence
 from scorebo.report.provenance import DIGITS, commit_words, digests, package_words
 from scorebo.report.query import Query
-from scorebo.store import collect, collect_hyperparameters
-from scorebo.store.collect import Sources
+from scorebo.store import collect
+from scorebo.store.moments import hyperparameter_table
+from scorebo.store.sources import Sources
 
 
 class State(NamedTuple):
-    """Runs by the first digits of their ids; `problem` says why they could not be looked at."""
+    """Runs by the first digits of their ids; `problem` says why they could not be looked at.
+
+    `rounded` are runs with other numbers that are there as summaries now, or were when the figure was drawn.
+    """
 
     unchanged: int = 0
     changed: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     further: int = 0
+    rounded: tuple[str, ...] = ()
     problem: str = ""
 
 
@@ -43,11 +48,14 @@ def compare_with_now(origin: Mapping[str, Any], results: Sources | None = None) 
     further = len(_belonging(table, query, selection.get("experiments") or {}) - set(before))
     rows = table[known]
     if selection.get("source") == "hyperparameters" and len(rows):
-        rows = collect_hyperparameters(query.folders, set(rows["run_id"]))
+        rows = hyperparameter_table(query.folders, set(rows["run_id"]))
     now = digests(rows) if len(rows) else {}
-    changed = tuple(run for run in before if run in now and now[run] != before[run])
+    summaries = {*table.attrs["summaries"], *origin.get("summaries", ())}
+    differ = [run for run in before if run in now and now[run] != before[run]]
+    changed = tuple(run for run in differ if run not in summaries)
+    rounded = tuple(run for run in differ if run in summaries)
     gone = tuple(run for run in before if run not in now)
-    return State(len(before) - len(changed) - len(gone), changed, gone, further)
+    return State(len(before) - len(differ) - len(gone), changed, gone, further, rounded)
 
 
 def _belonging(table: pd.DataFrame, query: Query, experiments: Mapping[str, str]) -> set[str]:
@@ -99,7 +107,12 @@ def _verdict(origin: Mapping[str, Any], state: State) -> str:
     if state.problem:
         return f"cannot be looked at: {state.problem}"
     further = f"; {state.further} further runs of the selection are there now" if state.further else ""
+    if state.rounded:
+        count = len(state.rounded)
+        further += f"; {count} cannot be compared, as summaries have them in single precision ({state.rounded[0]}, …)"
     if not state.changed and not state.gone:
+        if state.rounded:
+            return f"as far as can be told unchanged: {state.unchanged} runs are as they were{further}"
         return f"unchanged: all {state.unchanged} runs are as they were{further}"
     parts = []
     if state.changed:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from scorebo.config.scale import SCALES
 from scorebo.errors import InputError, check_choice
-from scorebo.store.collect import Sources, source_folders, sources_text
+from scorebo.store.sources import Sources, source_paths, sources_text
 
 NAMES = ("benchmark", "acquisition", "model")
 _SEEDS = re.compile(r"(\d+)(?:-(\d+))?")
@@ -24,7 +24,7 @@ class Query:
     """Which runs are asked for.
 
     Args:
-        results: root of the run folders; of several, the runs of all of them.
+        results: root of the run folders, or an archive; of several, the runs of all of them.
         scale: smoke, small or paper; by default for each experiment the one with most runs.
         experiment: only the runs of this experiment.
         everything: every run, whether of an experiment or not.
@@ -56,8 +56,13 @@ class Query:
 
     @cached_property
     def folders(self) -> tuple[Path, ...]:
-        """The results folders."""
-        return source_folders(self.results)
+        """The results folders and archives."""
+        return source_paths(self.results)
+
+    @property
+    def folder(self) -> Path:
+        """The first results folder, into which a sweep may go; the default one if all are archives."""
+        return next((path for path in self.folders if not path.is_file()), Path("results"))
 
     @cached_property
     def seed_ranges(self) -> list[tuple[int, int]]:

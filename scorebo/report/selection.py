@@ -16,9 +16,9 @@ from scorebo.config.sweep import AXES, sweep_configs, sweep_ids
 from scorebo.errors import InputError
 from scorebo.report.query import Query
 from scorebo.store import identity_nodes, run_id
-from scorebo.store.collect import Sources, describe_runs, nothing_found, sources_text
-from scorebo.store.identity import read_config
+from scorebo.store.collect import describe_runs, nothing_found
 from scorebo.store.schema import WHO
+from scorebo.store.sources import Sources, sources_text
 
 Identities = dict[str, dict[str, Any]]  # run id -> configuration
 
@@ -168,15 +168,15 @@ def _refuse_different_settings(table: pd.DataFrame, results: Sources) -> None:
     """Runs of one name must differ in nothing but their seed: otherwise two configurations would be averaged."""
     first: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = {}
     for run in describe_runs(results, [], set(table["run_id"])):
-        own = _flat(identity_nodes(read_config(run["folder"] / "config.yaml")))
+        own = _flat(identity_nodes(run["stored"].config()))
         del own["seed"]
         names = tuple(run[name] for name in WHO[:-1])
-        folder, other = first.setdefault(names, (run["folder"].name, own))
+        folder, other = first.setdefault(names, (run["stored"].name, own))
         differ = [key for key in own | other if own.get(key) != other.get(key)]
         if differ:
             listed = ", ".join(f"{key}={own.get(key)} and {other.get(key)}" for key in differ[:5])
             raise InputError(
-                f"Runs of {' '.join(names)} have different settings: {run['folder'].name} and {folder} have {listed}. "
+                f"Runs of {' '.join(names)} have different settings: {run['stored'].name} and {folder} have {listed}. "
                 "Their average would mean nothing: choose an experiment's runs with --experiment, or some of these "
                 "with --seeds, --benchmark, --acquisition or --model, or keep them in separate folders."
             )
@@ -246,11 +246,11 @@ def _near(runs: Sequence[Mapping[Any, Any]], wanted: Mapping[str, Identities], r
         if (who := tuple(run[name] for name in WHO)) in named:
             scale, config = named[who]
             (there,) = describe_runs(results, [], {run["run_id"]})
-            nodes = config, read_config(there["folder"] / "config.yaml")
+            nodes = config, there["stored"].config()
             own, other = (_flat(identity_nodes(each)) for each in nodes)
             differ = [key for key in own | other if own.get(key) != other.get(key)]
             listed = ", ".join(f"{key}={other.get(key)} instead of {own.get(key)}" for key in differ[:3])
-            return f" {there['folder'].name} ({' '.join(who[:-1])}) has {listed} (scale {scale})."
+            return f" {there['stored'].name} ({' '.join(who[:-1])}) has {listed} (scale {scale})."
     return ""
 
 

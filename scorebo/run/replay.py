@@ -15,13 +15,13 @@ from typing import Any
 
 from scorebo.errors import EvaluationError, InputError, reason_of
 from scorebo.run.loop import Run, history, hyperparameters
-from scorebo.store import read_records, run_id
+from scorebo.store import run_id
 from scorebo.store.checksummed import seal, unseal
-from scorebo.store.identity import read_config
-from scorebo.store.ledger import EVALUATION, ITERATION, Entry, read_ledger
-from scorebo.store.markers import read_checkpoint
-from scorebo.store.resume import RUN_DIGITS, contents
+from scorebo.store.ledger import EVALUATION, ITERATION, Entry
+from scorebo.store.markers import parse_checkpoint
+from scorebo.store.resume import contents
 from scorebo.store.schema import TIMINGS, FailedPoint, Record
+from scorebo.store.stored_run import CHECKPOINT, FolderRun, StoredRun
 
 
 @dataclass(frozen=True)
@@ -37,27 +37,28 @@ class Replay:
     failure: str | None = None
 
 
-def replay(folder: Path, iteration: int) -> Replay:
-    """Repeat an iteration of the run in a folder, which is only read.
+def replay(stored: StoredRun | Path, iteration: int) -> Replay:
+    """Repeat an iteration of a stored run, which is only read.
 
     Args:
-        folder: of the run.
+        stored: the run, or its folder.
         iteration: of a record, counted from 1; or the one after the last, if it failed.
     """
-    config = read_config(folder / "config.yaml")
-    reading = read_records(folder / "records.jsonl", run_id(config)[:RUN_DIGITS])
+    stored = FolderRun(stored) if isinstance(stored, Path) else stored
+    config = stored.config()
+    reading, _ = stored.reading(run_id(config))
     records = [contents(record) for record in reading.records]
-    failures = [e for e in read_ledger(folder) if e["kind"] in (EVALUATION, ITERATION) and e["iteration"] == iteration]
+    failures = [e for e in stored.ledger() if e["kind"] in (EVALUATION, ITERATION) and e["iteration"] == iteration]
     failed = iteration == len(records) + 1 and bool(failures)
     if not failed and not 1 <= iteration <= len(records):
         damage = f" ({reading.problem})" if reading.problem else ""
-        raise InputError(f"{folder} has records of iterations 1 to {len(records)}{damage}, not of {iteration}.")
+        raise InputError(f"{stored.place} has records of iterations 1 to {len(records)}{damage}, not of {iteration}.")
     # A record tells itself which points failed before its own, and whether metrics are missing for a failure.
     tried = _tried_before(failures) if failed else records[iteration - 1].get("failed_points", [])
     avoid = "attempt" in failures[-1] if failed else True
     run = Run({**config, "on_failure": "avoid" if avoid else "stop"})
     carried = iteration > 1 and reading.records[iteration - 2].get("needs_state")
-    differences = _restore(run, folder, config, records, iteration) if carried else []
+    differences = _restore(run, stored, config, records, iteration) if carried else []
     if differences:
         return Replay(iteration, None, differences, "the sampler's state before it cannot be made again")
     # Whether the model was judged is not in the configuration, which is of what makes a run the run it is.
@@ -65,9 +66,9 @@ def replay(folder: Path, iteration: int) -> Replay:
     try:
         record = _plain(run.record(iteration, records[: iteration - 1], judge, tried))
     except Exception as error:
-        stored: Mapping[str, Any] = failures[-1] if failed else records[iteration - 1]
+        before: Mapping[str, Any] = failures[-1] if failed else records[iteration - 1]
         reason = error.reason if isinstance(error, EvaluationError) else reason_of(error)
-        return Replay(iteration, None, _differences_of_failure(stored, error, reason), reason)
+        return Replay(iteration, None, _differences_of_failure(before, error, reason), reason)
     if failed:
         what = failures[-1]["kind"].split()[0]
         return Replay(iteration, record, [f"y: the {what} failed ({failures[-1]['reason']}), now {record['y']}"])
@@ -93,18 +94,21 @@ def _differences_of_failure(stored: Mapping[str, Any], error: Exception, reason:
     return differences
 
 
-def _restore(run: Run, folder: Path, config: Mapping[str, Any], records: list[Record], iteration: int) -> list[str]:
+def _restore(
+    run: Run, stored: StoredRun, config: Mapping[str, Any], records: list[Record], iteration: int
+) -> list[str]:
     """Give the run the sampler's state before an iteration; what differs on the way to it."""
     before: list[Any] = records[: iteration - 1]
-    checkpoint, _ = read_checkpoint(folder, run_id(config))
+    data = stored.read(CHECKPOINT)
+    checkpoint, _ = parse_checkpoint(data, stored.place / CHECKPOINT, run_id(config)) if data else (None, None)
     if checkpoint is not None and checkpoint.iteration == len(before):
         run.carry.state = checkpoint.state
         return []
     start, run.carry.state = run.sampler.restart(before)
     for k in range(start, len(before)):
         model, _ = run.fit(k + 1, *history(before[:k], before[k].get("failed_points", []), run.benchmark.dim))
-        stored, now = {"hyperparameters": before[k]["hyperparameters"]}, {"hyperparameters": hyperparameters(model)}
-        differences = differences_between(stored, _plain(now))
+        then, now = {"hyperparameters": before[k]["hyperparameters"]}, {"hyperparameters": hyperparameters(model)}
+        differences = differences_between(then, _plain(now))
         if differences:
             return [f"iteration {k + 1}, {difference}" for difference in differences]
     return []

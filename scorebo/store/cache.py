@@ -36,7 +36,7 @@ _CONTENT = hashlib.sha256(
 ).hexdigest()[:16]
 _FILES = ("config.yaml", "records.jsonl", "finished.json")
 
-Stamp = list[list[int] | None]
+Stamp = list[Any]
 
 
 def stamp_of(folder: Path) -> Stamp:
@@ -74,11 +74,11 @@ class Cache:
         kept = self._chunk(name).get(name)
         return kept[1] if kept is not None and kept[0] == stamp else None
 
-    def put(self, folder: Path, stamp: Stamp, part: Part) -> None:
-        """Keep what was read of a run; `stamp` is that of its files before they were read."""
+    def put(self, folder: Path, stamp: Stamp, part: Part, now: Stamp) -> None:
+        """Keep what was read of a run; the stamps are those of its files before they were read and after."""
         name = self._name(folder)
         # Nothing is put in a run's own folder; and one that went on meanwhile is not what was read.
-        if name != os.curdir and stamp == stamp_of(folder):
+        if name != os.curdir and stamp == now:
             self._chunk(name)[name] = (stamp, part)
             self._changed.add(_number(name))
 

@@ -99,6 +99,14 @@ def _inferred(values: list[Any]) -> pa.Array:
         return pa.array([None if value is None else str(value) for value in values])
 
 
+def in_double(columns: pa.Table) -> pa.Table:
+    """The same with floats in double precision, as all tables have them."""
+    import pyarrow as pa
+
+    wide = {pa.float32(): pa.float64()}
+    return columns.cast(pa.schema([(field.name, wide.get(field.type, field.type)) for field in columns.schema]))
+
+
 def tidy_table(
     runs: Sequence[Mapping[str, Any]], parts: Sequence[pa.Table], leave_out: Collection[str] = ()
 ) -> pd.DataFrame:
@@ -107,7 +115,8 @@ def tidy_table(
     import pandas as pd
     import pyarrow as pa
 
-    joined = pa.concat_tables(parts, promote_options="permissive").drop_columns(list(leave_out))
+    joined = pa.concat_tables(parts, promote_options="permissive")
+    joined = joined.drop_columns([name for name in leave_out if name in joined.column_names])
     counts = [len(part) for part in parts]
     number = np.repeat(np.arange(len(parts)), counts)
     columns: dict[str, pd.Series[Any]] = {}

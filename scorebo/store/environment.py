@@ -45,10 +45,10 @@ def describe_session(threads: int | None) -> dict[str, Any]:
     }
 
 
-def last_session(folder: Path) -> dict[str, Any]:
-    """The last start of the run in a folder; empty if that is not known."""
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-        return dict(json.loads((folder / "environment.json").read_bytes())["sessions"][-1])
+def last_session(environment: bytes) -> dict[str, Any]:
+    """The last start of a run, by its `environment.json`; empty if that is not known."""
+    with contextlib.suppress(ValueError, LookupError, TypeError):
+        return dict(json.loads(environment)["sessions"][-1])
     return {}
 
 

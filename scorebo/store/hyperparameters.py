@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError
-from scorebo.store.collect import Sources, describe_runs, good_records, nothing_found
+from scorebo.store.collect import Sources, describe_runs, nothing_found
 from scorebo.store.schema import WHO
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def collect_hyperparameters(results: Sources, run_ids: Collection[str] | None = 
     table = pd.concat(parts, ignore_index=True)
     first = [*WHO, "iteration", "num_observations", "sample"]
     last = ["finished", "run_id", "run"]
-    order = sorted((str(name) for name in table if name not in (*first, *last)), key=_place)
+    order = sorted((str(name) for name in table if name not in (*first, *last)), key=place_of)
     table = table[[*first, *order, *last]]
     table.attrs["problems"] = problems
     return table
@@ -132,7 +132,7 @@ def _run_table(run: dict[str, Any], problems: list[str]) -> pd.DataFrame | None:
     import numpy as np
     import pandas as pd
 
-    records, finished = good_records(run, problems)
+    records, finished = run["stored"].good_records(run["run_id"], problems)
     parts: list[dict[str, np.ndarray]] = []
     for record in records:
         if not record.get("hyperparameters"):
@@ -153,10 +153,10 @@ def _run_table(run: dict[str, Any], problems: list[str]) -> pd.DataFrame | None:
         return None
     table = pd.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
     same = {name: run[name] for name in WHO} | {"finished": finished, "run_id": run["run_id"]}
-    return table.assign(**same, run=run["folder"].name)
+    return table.assign(**same, run=run["stored"].name)
 
 
-def _place(column: str) -> tuple[int, str, int]:
+def place_of(column: str) -> tuple[int, str, int]:
     """Lengthscales first and by number, so that ten comes after nine."""
     name, _, number = column.rpartition("_")
     if not number.isdigit():

@@ -118,6 +118,11 @@ def read_config(path: Path) -> dict[str, Any]:
     """The nodes in a run's `config.yaml`."""
     with storage_errors(path, "read"):
         data = path.read_bytes()
+    return parse_config(data, path)
+
+
+def parse_config(data: bytes, path: Path) -> dict[str, Any]:
+    """As `read_config`, from the file's bytes; `path` is for messages."""
     try:
         config = _parsed(data.decode())
         if not isinstance(config, dict) or not set(config) <= {*IDENTITY_NODES, *NEUTRAL["run"]}:

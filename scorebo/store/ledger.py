@@ -65,8 +65,13 @@ def enter(folder: Path, entries: Iterable[Entry]) -> Path:
 
 def read_ledger(folder: Path) -> list[Entry]:
     """The entries in the order they were made; lines that are not whole are left out."""
+    return parse_ledger(read_bytes(folder / LEDGER))
+
+
+def parse_ledger(data: bytes) -> list[Entry]:
+    """As `read_ledger`, from the file's bytes."""
     entries = []
-    for line in read_bytes(folder / LEDGER).splitlines():
+    for line in data.splitlines():
         try:
             entry = json.loads(line)
         except ValueError:

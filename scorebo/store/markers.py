@@ -32,12 +32,21 @@ def write_checkpoint(folder: Path, run_id: str, checkpoint: Checkpoint) -> None:
 
 def read_checkpoint(folder: Path, run_id: str) -> tuple[Checkpoint | None, str | None]:
     """The checkpoint, or None and why there is none that can be used; another run's or format's is refused."""
-    document, trouble = _read_marker(folder / "checkpoint.json")
+    path = folder / "checkpoint.json"
+    data = read_bytes(path)
+    if not data:
+        return None, "is empty" if path.exists() else "is missing"
+    return parse_checkpoint(data, path, run_id)
+
+
+def parse_checkpoint(data: bytes, path: Path, run_id: str) -> tuple[Checkpoint | None, str | None]:
+    """As `read_checkpoint`, from the file's bytes; `path` is for messages."""
+    document, trouble = _parse_marker(data, path)
     if document is None:
         return None, trouble
     if document.get("run_id") != run_id:
         raise InputError(
-            f"{folder / 'checkpoint.json'} belongs to another run ({str(document.get('run_id'))[:12]}). "
+            f"{path} belongs to another run ({str(document.get('run_id'))[:12]}). "
             "Put the folder's own files back, or delete the folder and run again."
         )
     fields = [document.get(name) for name in ("iteration", "bytes", "sha256")]
@@ -59,10 +68,18 @@ def finished_run(folder: Path, data: bytes | None = None) -> str | None:
         folder: the run's folder.
         data: the bytes of its records, if already read.
     """
-    document, _ = _read_marker(folder / "finished.json")
+    path = folder / "finished.json"
+    marker = read_bytes(path)
+    if not marker:
+        return None
+    return marked_run(marker, path, read_bytes(folder / "records.jsonl") if data is None else data)
+
+
+def marked_run(marker: bytes, path: Path, data: bytes) -> str | None:
+    """As `finished_run`, from the bytes of the marker and of the records; `path` is for messages."""
+    document, _ = _parse_marker(marker, path)
     if document is None:
         return None
-    data = read_bytes(folder / "records.jsonl") if data is None else data
     return str(document.get("run_id")) if document.get("sha256") == hashlib.sha256(data).hexdigest() else None
 
 
@@ -71,10 +88,7 @@ def is_finished(folder: Path, run_id: str, data: bytes | None = None) -> bool:
     return finished_run(folder, data) == run_id
 
 
-def _read_marker(path: Path) -> tuple[dict[str, Any] | None, str | None]:
-    data = read_bytes(path)
-    if not data:
-        return None, "is empty" if path.exists() else "is missing"
+def _parse_marker(data: bytes, path: Path) -> tuple[dict[str, Any] | None, str | None]:
     try:
         if not data.endswith(b"\n"):
             raise ValueError("is cut short")

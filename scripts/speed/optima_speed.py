@@ -35,8 +35,7 @@ from scorebo.gp import FullyBayesianGP
 from scorebo.optima import PosteriorPaths, _search, maximize, raw, sample_paths
 from scorebo.search.box import unit_box
 from scorebo.seeds import derive
-from scorebo.store import read_records, run_id
-from scorebo.store.collect import find_runs
+from scorebo.store import find_runs, read_records, run_id
 from scorebo.store.identity import read_config
 from scorebo.store.resume import RUN_DIGITS
 from scorebo.transforms.standardize import DataTransform

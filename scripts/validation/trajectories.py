@@ -18,8 +18,7 @@ from scorebo.config import as_dict, compose, instantiate
 from scorebo.gp import FullyBayesianGP
 from scorebo.run.loop import execute
 from scorebo.search.box import unit_box
-from scorebo.store import read_records
-from scorebo.store.collect import find_runs
+from scorebo.store import find_runs, read_records
 from scorebo.store.identity import read_config
 from scorebo.transforms.standardize import DataTransform
 

@@ -1,4 +1,4 @@
-from scorebo.report.failures import ledger_lines
+from scorebo.report.failures import ledger_lines, runs_in
 from scorebo.store.ledger import enter
 
 
@@ -12,5 +12,5 @@ def test_only_full_nuts_runs_are_left_out_as_scheduled(tmp_path):
         {"iteration": 12, "kind": "evaluation failed", "reason": "scheduled"},
     ]
     enter(run, entries)
-    assert [line["iterations"] for line in ledger_lines(tmp_path)] == [[9], [12]]
-    assert [line["iterations"] for line in ledger_lines(tmp_path, scheduled=True)] == [[3], [9], [12]]
+    assert [line["iterations"] for line in ledger_lines(runs_in(tmp_path))] == [[9], [12]]
+    assert [line["iterations"] for line in ledger_lines(runs_in(tmp_path), scheduled=True)] == [[3], [9], [12]]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import threading
 
 import pandas as pd
@@ -14,6 +13,7 @@ from scorebo.store import RunStore, collect
 from scorebo.store.cache import Cache, stamp_of
 from scorebo.store.checksummed import seal, unseal
 from scorebo.store.columns import run_columns, tidy_table
+from scorebo.store.stored_run import FolderRun
 
 SEEDS = range(1, 7)
 
@@ -30,14 +30,13 @@ def results(tmp_path):
 def reads(monkeypatch):
     """The folders of the runs that are read, as they are."""
     folders = []
-    module = sys.modules[collect.__module__]  # of which the package has only the function
-    original = module._read_part
+    original = FolderRun.part
 
-    def noted(folder, problems):
-        folders.append(folder)
-        return original(folder, problems)
+    def noted(run, problems):
+        folders.append(run.place)
+        return original(run, problems)
 
-    monkeypatch.setattr(module, "_read_part", noted)
+    monkeypatch.setattr(FolderRun, "part", noted)
     return folders
 
 
@@ -160,9 +159,9 @@ def test_two_who_collect_at_once_do_each_other_no_harm(results):
     folder = folder_of(results, 1)
     stamp = stamp_of(folder)
     part = one.get(folder, stamp)
-    other.put(folder, stamp, part)
+    other.put(folder, stamp, part, stamp_of(folder))
     go_on(results, 1)
-    one.put(folder, stamp, part)  # of files that are no longer so: not kept
+    one.put(folder, stamp, part, stamp_of(folder))  # of files that are no longer so: not kept
     for cache in (one, other):
         cache.save()
     assert len(collect(results)) == len(first) + 1

@@ -295,7 +295,7 @@ def test_no_runs_is_said(tmp_path):
     with pytest.raises(InputError, match="No such file"):
         collect(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="Not a directory"):
+    with pytest.raises(InputError, match="was never a Parquet file"):
         collect(tmp_path / "file")
     with RunStore(tmp_path, make_config()) as store:
         store.resume()

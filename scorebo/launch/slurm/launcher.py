@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
-import math
 import os
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from scorebo.errors import InputError, check_choice, check_integer, check_number
 from scorebo.files import storage_errors
 from scorebo.launch.base import Launcher, Poll, SubmittedRun
 from scorebo.launch.slurm import cluster
+from scorebo.launch.slurm.packing import AUTO, job_seconds, pack
 from scorebo.launch.sweep import Sweep
 from scorebo.store import write_atomically
 from scorebo.threads import VARIABLES
@@ -43,14 +43,16 @@ class Slurm(Launcher):
     memory_gb: float = 4
     cpus: int = 1
     array_parallelism: int = 256
-    runs_per_job: int = 1
+    runs_per_job: int | str = 1
     signal_seconds: int = 120
     setup: list[str] = field(default_factory=list)
 
     def check(self, threads: int, workers: int | None) -> None:
         """Check types and ranges; refuse fewer cores than the runs have threads."""
-        for name in ("minutes", "cpus", "array_parallelism", "runs_per_job", "signal_seconds"):
+        for name in ("minutes", "cpus", "array_parallelism", "signal_seconds"):
             check_integer(f"launcher.{name}", getattr(self, name), 1)
+        if self.runs_per_job != AUTO:
+            check_integer("launcher.runs_per_job (or auto)", self.runs_per_job, 1)
         if self.signal_seconds >= 60 * self.minutes:
             raise InputError(
                 f"launcher.signal_seconds={self.signal_seconds} must be less than launcher.minutes={self.minutes}."
@@ -84,7 +86,7 @@ class Slurm(Launcher):
 
     def submit(self, sweep: Sweep, indices: Sequence[int]) -> None:
         """Submit the runs in arrays no larger than the cluster allows; what it refuses leaves nothing behind."""
-        packs = [list(indices[i : i + self.runs_per_job]) for i in range(0, len(indices), self.runs_per_job)]
+        packs = [[indices[place] for place in places] for places in self._packs(self._seconds(sweep, indices))]
         heads: list[str] = []
         jobs: dict[str, list[int]] = {}
         try:
@@ -105,6 +107,22 @@ class Slurm(Launcher):
                 raise
             done = f"{len(jobs)} of {len(packs)} jobs were submitted; `scorebo cancel` takes them back."
             raise InputError(f"{error} {done}") from error
+
+    def _seconds(self, sweep: Sweep, indices: Sequence[int]) -> list[float | None]:
+        """How long each run takes, where jobs are made by that and it is known."""
+        if self.runs_per_job != AUTO:
+            return [None] * len(indices)
+        from scorebo.launch.estimate import seconds_left
+
+        return seconds_left([sweep.config(index) for index in indices], sweep.results)
+
+    def _packs(self, seconds: Sequence[float | None]) -> list[list[int]]:
+        """The places of the runs of each job."""
+        if isinstance(self.runs_per_job, int):
+            size = self.runs_per_job
+            return [list(range(i, min(i + size, len(seconds)))) for i in range(0, len(seconds), size)]
+        known = [own for own in seconds if own is not None]
+        return pack(seconds, job_seconds(known, self.array_parallelism, 60.0 * self.minutes))
 
     def _submit_array(self, sweep: Sweep, packs: Sequence[list[int]], share: int, extra: dict[str, Any]) -> list[str]:
         """The ids of the jobs that do `packs`, at most `share` at a time."""
@@ -162,9 +180,11 @@ class Slurm(Launcher):
             cluster.ask("scancel", *jobs)
 
     def describe(self, work: Workload) -> list[str]:
-        """Each job takes `runs_per_job` runs; a cluster charges for the cores of a job, used or not."""
-        size = self.runs_per_job
-        packed = [sum(work.seconds[i : i + size]) for i in range(0, len(work.seconds), size)]
+        """The jobs by `runs_per_job`; a cluster charges for the cores of a job, used or not."""
+        unknown = [None] * (work.runs - len(work.seconds))
+        packs = self._packs([*work.seconds, *unknown])
+        packed = [sum(work.seconds[place] for place in places if place < len(work.seconds)) for places in packs]
+        packed = packed if work.seconds else []
         wall = max([sum(packed) / self.array_parallelism, *packed])
         at_a_time = f"{min(self.array_parallelism, len(packed))} jobs"
         lines = work.costs(sum(work.seconds) * self.cpus, wall, at_a_time)
@@ -172,7 +192,7 @@ class Slurm(Launcher):
             lines.append(f"  more than launcher.memory_gb={self.memory_gb:g}")
         if packed and max(packed) > 60 * self.minutes:
             lines.append(f"  a job takes longer than launcher.minutes={self.minutes}: it will queue again and go on")
-        jobs = math.ceil(work.runs / size)
+        jobs = len(packs)
         script = self.batch_script(work.folder, work.threads, jobs)
         return [*lines, "", f"batch script ({jobs} jobs; in arrays no larger than the cluster allows)", script]
 

@@ -20,8 +20,7 @@ from scorebo.report.query import Query
 from scorebo.report.selection import Selection
 from scorebo.store.checksummed import canonical_json
 from scorebo.store.collect import describe_runs, sources_text
-from scorebo.store.environment import last_session
-from scorebo.store.identity import identity_nodes, read_config
+from scorebo.store.identity import identity_nodes
 from scorebo.store.schema import NAMES, WHO
 
 
@@ -45,7 +44,7 @@ class StoredRuns:
         settings: list[dict[str, str]] = []
         own: dict[str, int] = {}
         for run in self._described:
-            nodes = identity_nodes(read_config(run["folder"] / "config.yaml"))
+            nodes = identity_nodes(run["stored"].config())
             del nodes["seed"]
             place = variants.setdefault(canonical_json(nodes), len(settings))
             if place == len(settings):
@@ -57,7 +56,7 @@ class StoredRuns:
     @cached_property
     def sessions(self) -> dict[str, dict[str, Any]]:
         """The last start of each run: where and with what it was computed; empty if that is not known."""
-        return {run["run_id"]: last_session(run["folder"]) for run in self._described}
+        return {run["run_id"]: run["stored"].session() for run in self._described}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from scorebo.report.statistics import finals_by_task
 from scorebo.report.statistics.final_values import compared_column, horizon_of, method_names
 from scorebo.report.statistics.regrets import LEAST, measured_rows
 from scorebo.report.style import method_order
+from scorebo.store.moments import MEAN, SAMPLES, STD
 
 # Metrics that are shown beside the paper's, by the column that has them in place of its.
 BESIDE = {
@@ -94,10 +96,35 @@ def log_hyperparameters(table: pd.DataFrame, task: str) -> pd.DataFrame:
     rows = table[table["benchmark"] == task]
     if rows.empty:
         raise MissingRunsError(f"no runs on {task}")
-    parameters = [name for name in parameter_names(rows) if rows[name].notna().any()]
-    logs = pd.DataFrame(np.log10(rows[parameters].astype(float).clip(lower=1e-300)), columns=parameters)
-    keys = [rows["acquisition"].rename("method"), rows["seed"], rows["num_observations"]]
-    return logs.groupby(keys).agg(["mean", "std"])
+    mean, std = log_moments(rows, [rows["acquisition"].rename("method"), rows["seed"], rows["num_observations"]])
+    return pd.concat({"mean": mean, "std": std}, axis=1).swaplevel(axis=1)
+
+
+def log_moments(table: pd.DataFrame, keys: list[Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Mean and standard deviation of log10 of each hyperparameter over all samples of each group.
+
+    Args:
+        table: of `hyperparameter_table`: samples, or their moments, from which those of groups follow.
+        keys: series that say which group a row belongs to.
+    """
+    names = [name for name in parameter_names(table) if table[_column(table, name)].notna().any()]
+    if SAMPLES in table:
+        return _pooled(table, names, keys)
+    logs = pd.DataFrame(np.log10(table[names].astype(float).clip(lower=1e-300)), columns=names)
+    groups = logs.groupby(keys)
+    return groups.mean(), groups.std()
+
+
+def _pooled(table: pd.DataFrame, names: list[str], keys: list[Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Those of groups whose rows are moments of some samples each."""
+    means = table[[MEAN + name for name in names]].set_axis(names, axis=1)
+    stds = table[[STD + name for name in names]].set_axis(names, axis=1).fillna(0.0)  # of one sample there is none
+    count = means.notna().mul(table[SAMPLES].astype(float), axis=0)
+    sums, counts = (means.fillna(0.0) * count).groupby(keys), count.groupby(keys)
+    center = sums.transform("sum") / counts.transform("sum")
+    squares = ((count - 1.0).clip(lower=0.0) * stds**2 + count * (means - center).fillna(0.0) ** 2).groupby(keys).sum()
+    total = counts.sum()
+    return sums.sum() / total, (squares / (total - 1.0).where(total > 1.0)).pow(0.5)
 
 
 def moment(summary: pd.DataFrame, which: str) -> pd.DataFrame:
@@ -107,8 +134,13 @@ def moment(summary: pd.DataFrame, which: str) -> pd.DataFrame:
 
 def parameter_names(table: pd.DataFrame) -> list[str]:
     """Lengthscales by number, outputscale, noise: those the table has."""
-    lengthscales = [str(name) for name in table.columns if str(name).startswith("lengthscale_")]
-    return [*lengthscales, *(name for name in ("outputscale", "noise") if name in table.columns)]
+    names = [str(name).removeprefix(MEAN) for name in table.columns]
+    lengthscales = [name for name in names if name.startswith("lengthscale_")]
+    return [*lengthscales, *(name for name in ("outputscale", "noise") if name in names)]
+
+
+def _column(table: pd.DataFrame, name: str) -> str:
+    return MEAN + name if SAMPLES in table else name
 
 
 def per_run(summary: pd.DataFrame, values: pd.Series, last: bool = False) -> pd.DataFrame:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from scorebo.errors import InputError
-from scorebo.report.claims.per_run import parameter_names
+from scorebo.report.claims.per_run import log_moments
 from scorebo.report.evidence import MissingRunsError
 from scorebo.report.figures.base import FigureData, Line, Panel
 from scorebo.report.statistics.curves import FEW_RUNS, MIN_RUNS, SMALL_NUMBERS
@@ -30,7 +29,7 @@ def hyperparameters(
     """One panel a hyperparameter, one line a method.
 
     Args:
-        table: of `collect_hyperparameters`, of one task under one model.
+        table: of `hyperparameter_table`, of one task under one model.
         reference: log10 of what the hyperparameters ought to be, drawn dashed.
         reference_words: what that is called.
         reference_spread: standard deviation of the reference, drawn as a band around it.
@@ -39,15 +38,12 @@ def hyperparameters(
     if table is None or table.empty:
         raise InputError("The table of hyperparameters is empty: no runs were found.")
     check_one_model(table)
-    names = [name for name in parameter_names(table) if table[name].notna().any()]
-    logs = pd.DataFrame(np.log10(table[names].astype(float).clip(lower=1e-300)), columns=names)
-    within = logs.groupby([table["run_id"], table["num_observations"]]).std()
+    _, within = log_moments(table, [table["run_id"], table["num_observations"]])
     # A hyperparameter that is fixed is the same in all sets of a model.
-    names = [name for name in names if not within[name].max() < 1e-9]
-    groups = logs.groupby([table["acquisition"], table["num_observations"].astype(int)])
-    mean, spread = groups.mean(), groups.std()
+    names = [str(name) for name in within if not within[name].max() < 1e-9]
+    mean, spread = log_moments(table, [table["acquisition"], table["num_observations"].astype(int)])
     runs = table.groupby(["acquisition", table["num_observations"].astype(int)])["seed"].nunique()
-    each = logs.groupby([table["acquisition"], table["run_id"], table["num_observations"].astype(int)]).mean()
+    each, _ = log_moments(table, [table["acquisition"], table["run_id"], table["num_observations"].astype(int)])
     task = str(table["benchmark"].iloc[0])
     notes = [f"{title(task)}; mean ± standard deviation over all hyperparameter samples and repetitions."]
     if window > 1:

@@ -93,7 +93,7 @@ def _missing(name: str, figure: Figure, evidence: Evidence) -> str:
     query = evidence.query
     if query.explicit or figure.experiment is None:
         return _plot(name, figure, query)
-    words = ["scorebo", "sweep", f"experiment={figure.experiment}", f"results={query.folders[0]}"]
+    words = ["scorebo", "sweep", f"experiment={figure.experiment}", f"results={query.folder}"]
     return shlex.join([*words, *(["--scale", query.scale] if query.scale else []), *_own(query)])
 
 
@@ -103,7 +103,7 @@ def _curves(chosen: Selection, evidence: Evidence) -> list[tuple[str, str, str, 
     groups = groups.sort_values(list(groups.columns), key=paper_order)
     several = evidence.has_models(chosen)
     last = [f"seed={','.join(map(str, sorted(set(chosen.table['seed']))))}"] if chosen.query.seeds else []
-    last += [f"results={chosen.query.folders[0]}", "--scale", str(chosen.scale), *_own(chosen.query)]
+    last += [f"results={chosen.query.folder}", "--scale", str(chosen.scale), *_own(chosen.query)]
     found = []
     for task, method, model in groups.itertuples(index=False):
         words = ["scorebo", "sweep", f"experiment={chosen.experiment}", f"benchmark={task}"]

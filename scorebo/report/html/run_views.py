@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from scorebo.errors import InputError
+from scorebo.report.claims.per_run import log_moments
 from scorebo.report.evidence import Evidence
 from scorebo.report.figures.base import FigureData, Line, Panel
 from scorebo.report.figures.hyperparameter_curves import WORDS
 from scorebo.report.html.panels import figure_panels
 from scorebo.report.provenance import DIGITS
 from scorebo.store.columns import phase_columns
-from scorebo.store.ledger import read_ledger
-from scorebo.store.records import read_records
+from scorebo.store.records import parse_records
 from scorebo.store.schema import METRICS
+from scorebo.store.stored_run import RECORDS, StoredRun, named_after
 
 EMBEDDED = 20  # so many runs or fewer have a view each, without being asked for
 MOST = 100  # asked for by name
@@ -49,7 +49,7 @@ def choose(runs: Sequence[str], asked: Collection[str]) -> list[str]:
 
 
 def run_views(
-    evidence: Evidence, rows: pd.DataFrame, ids: Collection[str], there: Mapping[str, Path]
+    evidence: Evidence, rows: pd.DataFrame, ids: Collection[str], there: Mapping[str, StoredRun]
 ) -> dict[str, Any]:
     """What the page draws of each run, by the first digits of its id."""
     if not ids:
@@ -65,26 +65,26 @@ def run_views(
     }
 
 
-def _view(records: pd.DataFrame, draws: pd.DataFrame | None, folder: Path | None) -> dict[str, Any]:
+def _view(records: pd.DataFrame, draws: pd.DataFrame | None, run: StoredRun | None) -> dict[str, Any]:
     method = str(records["acquisition"].iloc[0])
-    inputs = None if draws is None else _inputs(draws)
+    fits = None if draws is None else log_moments(draws, [draws["num_observations"].astype(int)])
+    inputs = None if fits is None else _inputs(fits[0])
     groups = {
         "Metrics and regret": _metrics(records, method),
-        "Queries": [] if folder is None else _queries(folder, method, inputs),
-        "Hyperparameters": [] if draws is None else _traces(draws, method, inputs or []),
+        "Queries": [] if run is None or not run.exact else _queries(run, method, inputs),
+        "Hyperparameters": [] if fits is None else _traces(*fits, method, inputs or []),
         "Diagnostics": _diagnostics(records, method),
     }
     shown = {name: figure_panels(FigureData(tuple(panels))) for name, panels in groups.items() if panels}
     for looks in (shown.get("Queries") or {"series": {}})["series"].values():
         looks["dots"] = True
-    entries = [] if folder is None else read_ledger(folder)
+    entries = [] if run is None else run.ledger()
     ledger = [[e["iteration"], e["kind"], str(e.get("reason", "")), e.get("count", 1)] for e in entries[:ENTRIES]]
     view: dict[str, Any] = {"groups": shown, "ledger": ledger, "entries": len(entries)}
-    if folder is not None:
-        view |= {
-            "folder": str(folder),
-            "command": f"scorebo replay {folder} --iteration {int(records['iteration'].max())}",
-        }
+    if run is not None:
+        view["folder"] = str(run.place)
+    if run is not None and run.place.is_dir():
+        view["command"] = f"scorebo replay {run.place} --iteration {int(records['iteration'].max())}"
     return view
 
 
@@ -132,17 +132,17 @@ def thinned(positions: np.ndarray) -> np.ndarray:
     return positions[np.unique(np.linspace(0, len(positions) - 1, POINTS).round().astype(int))]
 
 
-def _inputs(draws: pd.DataFrame) -> list[int]:
+def _inputs(mean: pd.DataFrame) -> list[int]:
     """The inputs that are shown: all of a few, of many those with the shortest lengthscales at the end."""
-    last = draws[draws["num_observations"] == draws["num_observations"].max()]
-    scales = last.filter(regex=r"^lengthscale_\d+$").dropna(axis=1, how="all").median()
-    chosen = scales.sort_values(kind="stable").index[:PANELS]
+    last = mean.iloc[-1].filter(regex=r"^lengthscale_\d+$").dropna()
+    chosen = last.sort_values(kind="stable").index[:PANELS]
     return sorted(int(str(name).rpartition("_")[2]) for name in chosen)
 
 
-def _queries(folder: Path, method: str, inputs: Sequence[int] | None) -> list[Panel]:
+def _queries(run: StoredRun, method: str, inputs: Sequence[int] | None) -> list[Panel]:
     """The observations and the inputs of every point, by iteration."""
-    records = [record for record in read_records(folder / "records.jsonl").records if record.get("x") is not None]
+    good = parse_records(run.read(RECORDS), named_after(run.name)).records
+    records = [record for record in good if record.get("x") is not None]
     if not records:
         return []
     at = thinned(np.arange(len(records)))
@@ -157,12 +157,9 @@ def _queries(folder: Path, method: str, inputs: Sequence[int] | None) -> list[Pa
     ]
 
 
-def _traces(draws: pd.DataFrame, method: str, inputs: Sequence[int]) -> list[Panel]:
+def _traces(mean: pd.DataFrame, spread: pd.DataFrame, method: str, inputs: Sequence[int]) -> list[Panel]:
     """Mean ± standard deviation of the log10 of each hyperparameter over the samples, by number of observations."""
-    names = [f"lengthscale_{k}" for k in inputs] + [name for name in WORDS if name in draws]
-    logs = pd.DataFrame(np.log10(draws[names].astype(float).clip(lower=1e-300)), columns=names)
-    fits = logs.groupby(draws["num_observations"].astype(int))
-    mean, spread = fits.mean(), fits.std()
+    names = [f"lengthscale_{k}" for k in inputs] + [name for name in WORDS if name in mean]
     return list(_trace_panels(names, mean, spread, method))
 
 

@@ -34,9 +34,8 @@ from scorebo.report.html.templates import page, part
 from scorebo.report.statistics.health import THRESHOLDS, health
 from scorebo.report.statistics.table import NAMES
 from scorebo.report.style import display, label, method_order, task_order, title
-from scorebo.store import find_runs
-from scorebo.store.collect import sources_text
-from scorebo.store.environment import last_session
+from scorebo.store.sources import runs_by_digits, sources_text
+from scorebo.store.stored_run import StoredRun
 
 
 class Content(NamedTuple):
@@ -160,8 +159,8 @@ def _page(
     last = rows.drop_duplicates("run_id", keep="last")
     drawn = {figure.id: figure.data for figure in figures if figure.data}
     origin = provenance.describe("report", rows, invocation, content.selection)
-    there = {f.name.rpartition("-")[2]: f for root in reversed(evidence.query.folders) for f in find_runs(root)}
-    sessions = {run: last_session(there[run]) if run in there else {} for run in origin["runs"]}
+    there = runs_by_digits(evidence.query.folders)
+    sessions = {run: there[run].session() if run in there else {} for run in origin["runs"]}
     # What is there comes first: figures that could not be drawn stand at the end, those from small fits before them.
     ordered = sorted(figures, key=lambda figure: (not figure.data, figure.chosen is None))
     found = marks(evidence, rows, sessions)
@@ -221,11 +220,10 @@ def _subtitle(evidence: Evidence) -> str:
     return f"Runs of experiment {evidence.query.experiment}." if evidence.query.experiment else "Selected runs."
 
 
-def _failures(evidence: Evidence, wanted: frozenset[str], there: Mapping[str, Path], unfinished: Any) -> str:
+def _failures(evidence: Evidence, wanted: frozenset[str], there: Mapping[str, StoredRun], unfinished: Any) -> str:
     short = {run[: provenance.DIGITS] for run in wanted}
-    shown = {str(folder) for run, folder in there.items() if run in short}  # of a run in two folders one
-    query, roots = evidence.query, evidence.query.folders
-    lines = [line for root in roots for line in ledger_lines(root) if line["run"] in shown]
+    query, roots = evidence.query, [root for root in evidence.query.folders if root.is_dir()]
+    lines = ledger_lines(run for identity, run in there.items() if identity in short)
     stopped = {run.run_id: run for root in roots for run in sections.stopped_runs(root, short, evidence.chosen, query)}
     return sections.failures_section(lines, unfinished, list(stopped.values()))
 

@@ -7,13 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from scorebo.errors import InputError
 from scorebo.launch.slurm.cluster import read_jobs
 from scorebo.launch.status import survey
-from scorebo.launch.submit import cancel, retry, submit
-from scorebo.store import RunStore
+from scorebo.launch.submit import cancel, retry, submit, unfinished
+from scorebo.report.archives import create
+from scorebo.report.query import Query
+from scorebo.store import RunStore, collect
+from scorebo.store.archive.manage import merge
 from scripts.maintenance.slurm_cluster import LARGEST_ARRAY, Cluster
 from tests.launch.sweeps import assert_finished_once, reasons, sweep_of, undisturbed, until
 from tests.runs import TINY
@@ -110,6 +114,37 @@ def test_twenty_runs_in_arrays_that_the_cluster_allows(results, expected):
     assert len(state.of("finished")) == 20
     assert_finished_once(configs, expected)
     assert all(len(sessions(config)) == 1 for config in configs)
+
+
+def test_short_runs_share_jobs_by_their_estimates(results, expected):
+    configs = sweep_of(results, range(1, 9), *SLURM, "launcher.runs_per_job=auto")
+    sweep = submit(configs, [])
+    assert list(read_jobs(sweep).values()) == [list(range(8))]
+    ended(results, sweep)
+    assert_finished_once(configs, expected)
+
+
+def test_archives_of_a_running_sweep_make_the_table_of_its_folder_elsewhere(results, expected, bed, tmp_path):
+    configs = [
+        *sweep_of(results, range(1, 4), *SLURM),
+        *sweep_of(results, range(4, 6), *SLURM, task="Sleepy", bed=str(bed)),
+    ]
+    sweep = submit(configs, [])
+    until(lambda: len(survey(results).of("finished")) == 3, 300)
+    out = tmp_path / "cluster.parquet"
+    assert [made[:2] for made in create(Query(results), out, "full", [])] == [(out, 3)]
+    before = out.read_bytes()
+    bed.unlink()
+    ended(results, sweep)
+    again = out.with_name("cluster-2.parquet")
+    assert [made[:2] for made in create(Query(results), out, "full", [])] == [(again, 2)]
+    assert create(Query(results), out, "full", []) == []
+    assert out.read_bytes() == before
+    elsewhere = tmp_path / "laptop" / "merged.parquet"
+    assert merge([out, again], elsewhere, []) == (5, 5)
+    pd.testing.assert_frame_equal(collect(elsewhere), collect(results), check_exact=True)
+    assert_finished_once(configs, expected)
+    assert unfinished([{**config, "results": str(elsewhere.parent)} for config in configs]) == []
 
 
 def test_killed_and_raising_runs_and_those_out_of_memory_are_failed_whatever_slurm_says(results, expected, tmp_path):

@@ -8,8 +8,10 @@ import pytest
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, draw
 from scorebo.report.claims import reference
+from scorebo.report.claims.per_run import log_moments
 from scorebo.report.figures.hyperparameter_curves import hyperparameters
 from scorebo.report.figures.render import compose
+from scorebo.store.moments import MEAN, SAMPLES, STD
 
 
 def table(task="gp8", dims=8, methods=("nei", "scorebo_hr"), seeds=(1, 2, 3), length=4, **fixed):
@@ -24,6 +26,35 @@ def table(task="gp8", dims=8, methods=("nei", "scorebo_hr"), seeds=(1, 2, 3), le
                     rows.append({"benchmark": task, "model": "m", "acquisition": method, "seed": seed, "sample": k + 1,
                                  "num_observations": n, "run_id": f"{method}{seed}", **values})  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def moments_of(samples):
+    """The same runs as summaries have them."""
+    names = [name for name in samples if name.startswith(("lengthscale", "outputscale", "noise"))]
+    who = ["benchmark", "model", "acquisition", "seed", "num_observations", "run_id"]
+    groups = np.log10(samples[names]).join(samples[who]).groupby(who, sort=False)[names]
+    parts = [groups.mean().add_prefix(MEAN), groups.std().add_prefix(STD), groups.size().rename(SAMPLES)]
+    return pd.concat(parts, axis=1).reset_index()
+
+
+def test_moments_make_the_panels_of_the_samples():
+    samples = pd.concat([table(dims=3, noise=0.1), table(dims=3, methods=("bald",), seeds=(1,), noise=0.1)])
+    samples = samples.drop(samples.index[5]).reset_index(drop=True)  # a model with two samples of three
+    expected, found = hyperparameters(samples), hyperparameters(moments_of(samples))
+    assert [panel.title for panel in found.panels] == [panel.title for panel in expected.panels]
+    assert len(found.panels) == 4, "the noise is fixed"
+    assert found.notes == expected.notes
+    for one, other in zip(found.panels, expected.panels, strict=True):
+        for left, right in zip(one.lines, other.lines, strict=True):
+            assert left.method == right.method
+            for name in ("x", "mean", "band"):
+                np.testing.assert_allclose(getattr(left, name), getattr(right, name), rtol=1e-10)
+    keys = [samples["seed"] % 2]
+    spread, pooled = (
+        log_moments(samples, keys)[1],
+        log_moments(moments_of(samples), [moments_of(samples)["seed"] % 2])[1],
+    )
+    np.testing.assert_allclose(spread, pooled, rtol=1e-10)
 
 
 def test_panels_are_mean_and_standard_deviation_over_sets_and_repetitions():

@@ -19,7 +19,7 @@ from scorebo.report.html.seed_curves import ALPHABET, LEVELS, MOST_POINTS, MOST_
 from scorebo.report.html.write import Following, Section, write_report
 from scorebo.report.query import Query
 from scorebo.report.statistics import compare
-from scorebo.store import find_runs
+from scorebo.store.sources import runs_by_digits
 
 CHOSEN = {"benchmark": ("gramacy1",), "acquisition": ("bald", "sal_hr")}
 
@@ -112,12 +112,12 @@ def test_runs_that_have_a_view():
 def test_a_view_shows_the_numbers_of_its_run(results):
     evidence = Evidence(Query(results, **CHOSEN))
     run = str(evidence.table["run_id"].iloc[0])
-    there = {folder.name.rpartition("-")[2]: folder for folder in find_runs(results)}
+    there = runs_by_digits(results)
     view = run_views(evidence, evidence.table, [run], there)[run[:12]]
     own = evidence.table[evidence.table["run_id"] == run].dropna(subset="num_observations")
     panels = {panel["title"]: panel["lines"][0] for panel in view["groups"]["Metrics and regret"]["panels"]}
     assert panels["RMSE"]["y"] == pytest.approx(own["rmse"].tolist(), rel=5e-5)
-    records = [json.loads(line) for line in (there[run[:12]] / "records.jsonl").read_text().splitlines()]
+    records = [json.loads(line) for line in there[run[:12]].read("records.jsonl").splitlines()]
     points = {panel["title"]: panel["lines"][0] for panel in view["groups"]["Queries"]["panels"]}
     assert points["Input 1"]["y"] == pytest.approx([r["x"][0] for r in records if r["x"]], rel=5e-5, abs=1e-9)
     traces = {panel["title"]: panel["lines"][0] for panel in view["groups"]["Hyperparameters"]["panels"]}
