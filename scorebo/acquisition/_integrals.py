@@ -22,23 +22,24 @@ FAR, LEAST_SHIFT = 7.5, 1e-7
 LEAST_NOISE = 1e-12
 # Where Φ(g) bends, and the widest panel there; the widest panel where the conditional has its mass.
 BEND_LOW, BEND_HIGH, WIDEST_BEND = -8.0, 5.0, 4.0
-WIDEST = 4.0
+# More than in `_grid`: what is nearly equal to the mixture is evaluated at the same nodes, where no error is left.
+WIDEST = 4.75
 LARGEST = 700.0
 MOST_CUTS = 256
 
 
 @njit(error_model="numpy")
-def frame(m, d, noise, threshold):  # type: ignore[no-untyped-def]
-    """What is needed of a conditional.
+def frame(m, d, noise, threshold, far=FAR):  # type: ignore[no-untyped-def]
+    """What is needed of a conditional, whose truncation is left out from a threshold of `far`.
 
     Returns:
-        mean, V, g at the mean and its slope (Φ(g) = 1 without a truncation: g = 40), the constant of the log density,
+        mean, V, g at the mean and its slope (0 without a truncation), the constant of the log density,
         where it begins and ends, its width, where Φ(g) bends, from and to, and the width on which it does.
     """
     square = d * d
     variance = square + noise
     std = np.sqrt(variance)
-    if threshold >= FAR or abs(d) <= LEAST_SHIFT * std:
+    if threshold >= far or abs(d) <= LEAST_SHIFT * std:
         constant = -0.5 * np.log(variance) - HALF_LOG_2PI
         return m, variance, 40.0, 0.0, constant, m - REACH * std, m + REACH * std, std, np.inf, np.inf, np.inf
     noise = max(noise, LEAST_NOISE * variance)
@@ -123,7 +124,8 @@ def integrals(kind, parameters, first, left, width, y, log_density, powers, grad
         count = ORDER * (first[row + 1] - first[row])
         for c in range(size):
             m, d, noise, threshold = parameters[:, row, c]
-            found = frame(m, d, noise, threshold)
+            # Only the reverse KL looks at conditionals beyond their mass.
+            found = frame(m, d, noise, threshold, np.inf if kind == REVERSE_KL else FAR)
             pieces = _cut(kind, found, left[own], width[own], piece_left, piece_width, piece_panel)
             n = ORDER * pieces
             where = piece_left[:pieces], piece_width[:pieces], piece_panel[:pieces]

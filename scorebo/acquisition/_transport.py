@@ -17,12 +17,12 @@ from scorebo.acquisition._grid import ORDER, WEIGHTS
 from scorebo.acquisition._integrals import LARGEST, LEAST_NOISE, frame, log_cdf, log_densities
 
 # Scores of the knots, if both terms of the sum were at the same level; nodes of the mixture beyond the last are left out.
-LIMIT, SPACING = 7.0, 0.7
+LIMIT, SPACING = 7.0, 0.875
 KNOTS = np.linspace(-LIMIT, LIMIT, round(2.0 * LIMIT / SPACING) + 1)
 # −log Φ(−z) there: at these levels of a standard exponential.
 EXPONENTIAL = np.array([-log_cdf(-float(z))[0] for z in KNOTS])
 # Gauss–Legendre nodes between two knots.
-INNER, INNER_WEIGHTS = np.polynomial.legendre.leggauss(6)
+INNER, INNER_WEIGHTS = np.polynomial.legendre.leggauss(5)
 LOG_HALF = -0.6931471805599453
 
 
@@ -64,13 +64,10 @@ def _rough_score(log_tail):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always")
 def _score(tail):  # type: ignore[no-untyped-def]
-    """Φ⁻¹ of a tail up to ½: two steps of Halley's method."""
-    z = -_rough_score(log(tail))
-    for _ in range(2):
-        z = max(z, 0.0)
-        error = 0.5 * erfcx(ROOT_HALF * z) / INVERSE_ROOT_2PI - tail * exp(min(0.5 * z * z, LARGEST)) / INVERSE_ROOT_2PI
-        z += error / (1.0 - 0.5 * z * error)
-    return -z
+    """Φ⁻¹ of a tail up to ½ to 1e-10, by a step of Halley's method."""
+    z = max(-_rough_score(log(tail)), 0.0)
+    error = (0.5 * erfcx(ROOT_HALF * z) - tail * exp(min(0.5 * z * z, LARGEST))) / INVERSE_ROOT_2PI
+    return -(z + error / (1.0 - 0.5 * z * error))
 
 
 @njit(error_model="numpy", fastmath={"contract", "nsz"})
@@ -168,12 +165,20 @@ def _knots(found, m, d, noise, threshold, table):  # type: ignore[no-untyped-def
         slope[j] = slope[j - 1] + mass[j - 1]
         score[count - 1 - j] = score[count - j] + mass[count - 1 - j]
     for j in range(count):
-        below = slope[j] < score[j]
-        tail = min(slope[j], score[j]) / total
-        z = _score(max(tail, 1e-300)) * (1.0 if below else -1.0)
+        ratio[j] = min(slope[j], score[j]) / total
+    _set_scores(ratio[:count])
+    for j in range(count):
+        z = ratio[j] if slope[j] < score[j] else -ratio[j]
         score[j] = z
         slope[j] = exp(min(max(-0.5 * z * z - HALF_LOG_2PI - log_q[j], -LARGEST), LARGEST))
         curvature[j] = -slope[j] * (z + slope[j] * curvature[j])
+
+
+@njit(error_model="numpy", fastmath={"contract", "nsz"})
+def _set_scores(tail):  # type: ignore[no-untyped-def]
+    """Replace tails up to ½ by their scores."""
+    for j in range(tail.shape[0]):
+        tail[j] = _score(max(tail[j], 1e-300))
 
 
 @njit(error_model="numpy", fastmath={"contract", "nsz"})
@@ -193,8 +198,9 @@ def _places(d, noise, threshold, y):  # type: ignore[no-untyped-def]
 def _rough_truncated(level):  # type: ignore[no-untyped-def]
     """Φ⁻¹ of e^level."""
     above = level > LOG_HALF
-    log_tail = log(max(-np.expm1(level), 1e-300)) if above else level
-    return -_rough_score(log_tail) if above else _rough_score(log_tail)
+    complement = log(max(1.0 - exp(max(level, -1.0)), 1e-16))
+    rough = _rough_score(complement if above else level)
+    return -rough if above else rough
 
 
 @njit(error_model="numpy", fastmath={"contract", "nsz"})
@@ -243,22 +249,27 @@ def _by_normal(pulled, z, std, d):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy", fastmath={"contract", "nsz"})
 def _by_skew(pulled, y, z, log_q, ratio, found, m, d, noise, threshold):  # type: ignore[no-untyped-def]
-    """Derivatives by m, d, R and α, from those of the quantiles (see `skew_normal`)."""
-    variance, slope = found[1], found[3]
-    noise = max(noise, LEAST_NOISE * variance)
-    first, edge = np.sqrt(noise / variance), 1.0 / np.sqrt(noise)
-    by_mean, by_shift, by_noise, by_threshold = 0.0, 0.0, 0.0, 0.0
-    for i in range(pulled.shape[0]):
-        proportion = (y[i] - m) / variance
-        by_mean -= pulled[i]
-        by_shift -= pulled[i] * (d * proportion + first * ratio[i])
-        by_noise += 0.5 * pulled[i] * (slope * ratio[i] - proportion)
+    """Derivatives by m, d, R and α, from those of the quantiles (see `skew_normal`). The log density is overwritten."""
+    noise = max(noise, LEAST_NOISE * found[1])
+    edge = 1.0 / np.sqrt(noise)
     for i in range(pulled.shape[0]):
         x = (y[i] - m + d * threshold) * edge
         tail, beyond = _upper_tail(abs(z[i])), _upper_tail(abs(x))
         # u − Φ(x), of the smaller tails.
-        same = (beyond - tail) if x > 0.0 else 1.0 - tail - beyond
-        other = (tail - beyond) if x < 0.0 else tail + beyond - 1.0
+        same = beyond - tail if x > 0.0 else 1.0 - tail - beyond
+        other = tail - beyond if x < 0.0 else tail + beyond - 1.0
         missing = same if z[i] > 0.0 else other
-        by_threshold -= pulled[i] * missing * exp(min(-max(log_q[i], -LARGEST), LARGEST))
+        log_q[i] = missing * exp(min(-max(log_q[i], -LARGEST), LARGEST))
+    return _skew_sums(pulled, y, ratio, log_q, found[1], found[3], np.sqrt(noise / found[1]), m, d, threshold)
+
+
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def _skew_sums(pulled, y, ratio, missing, variance, slope, narrow, m, d, threshold):  # type: ignore[no-untyped-def]
+    by_mean, by_shift, by_noise, by_threshold = 0.0, 0.0, 0.0, 0.0
+    for i in range(pulled.shape[0]):
+        proportion = (y[i] - m) / variance
+        by_mean -= pulled[i]
+        by_shift -= pulled[i] * (d * proportion + narrow * ratio[i])
+        by_noise += 0.5 * pulled[i] * (slope * ratio[i] - proportion)
+        by_threshold -= pulled[i] * missing[i]
     return np.array([by_mean, by_shift, by_noise, by_threshold * log_cdf(threshold)[1]])

@@ -15,6 +15,7 @@ SCALES = ("smoke", "small", "paper")
 EXPERIMENT_SETTINGS = (
     *("name", "figures", "scales"),
     *("benchmarks", "models", "acquisitions", "seeds", "total", "settings"),
+    "shown_acquisitions",  # not run by it, but shown beside the others where there are runs
 )
 
 

@@ -76,7 +76,7 @@ def moment_matching(_: Any = None, *, distance: str) -> Figure:
         for m in range(model.num_mcmc_samples):
             _posterior(axes[0, column], mean[:, m], variance[:, m], COLORS[m], 0.12)
             axes[m + 1, column].plot(X, near[:, m], color=COLORS[m], label="Moment matching")
-            axes[m + 1, column].plot(X, exact[:, m], color=COLORS[m], linestyle="--", label="Exact (2048 samples)")
+            axes[m + 1, column].plot(X, exact[:, m], color=COLORS[m], linestyle="--", label="Exact")
             _from_zero(axes[m + 1, column])
             axes[m + 1, 0].set_ylabel(f"{distance.capitalize()},\nset {m + 1}")
         _data(axes[0, column], model)
