@@ -137,11 +137,9 @@ def _longer(values, count):  # type: ignore[no-untyped-def]
 def gradient(mean, precision, first, width, y, log_density, by_nodes, weight, mass, of_quantiles):  # type: ignore[no-untyped-def]
     """Derivatives by means and variances, `b x M`, of sums that depend on the mixture at the nodes.
 
-    Args:
-        by_nodes: the derivatives of C sums by the log densities at the nodes, flat, of each point `C x nodes`.
-        weight: what the sums are weighted with, `b x C`.
-        mass: what the mass of the mixture over all panels is weighted with besides, in each sum.
-        of_quantiles: the nodes are quantiles, and the derivatives those by them.
+    `by_nodes` are the derivatives of C sums by the log densities at the nodes, or with `of_quantiles` by the nodes as
+    quantiles: flat, of each point `C x nodes`. The sums are weighted with `weight`, `b x C`. Each sum has besides the
+    mass of the mixture over all panels, times `mass`.
     """
     rows, size = mean.shape
     by_mean, by_variance = np.empty((rows, size)), np.empty((rows, size))

@@ -8,6 +8,8 @@ interpolated between knots whose levels are integrals of the density.
 
 from __future__ import annotations
 
+import math
+
 import numba
 import numpy as np
 
@@ -16,11 +18,11 @@ from scorebo._numba.cache import njit
 from scorebo.acquisition._grid import ORDER, WEIGHTS
 from scorebo.acquisition._integrals import LARGEST, LEAST_NOISE, frame, log_cdf, log_densities
 
-# Scores of the knots, if both terms of the sum were at the same level; nodes of the mixture beyond the last are left out.
+# Scores of the knots, if both terms of the sum were at the same level; nodes of the mixture beyond are left out.
 LIMIT, SPACING = 7.0, 0.875
 KNOTS = np.linspace(-LIMIT, LIMIT, round(2.0 * LIMIT / SPACING) + 1)
 # −log Φ(−z) there: at these levels of a standard exponential.
-EXPONENTIAL = np.array([-log_cdf(-float(z))[0] for z in KNOTS])
+EXPONENTIAL = np.array([-math.log(0.5 * math.erfc(ROOT_HALF * z)) for z in KNOTS])
 # Gauss–Legendre nodes between two knots.
 INNER, INNER_WEIGHTS = np.polynomial.legendre.leggauss(5)
 LOG_HALF = -0.6931471805599453

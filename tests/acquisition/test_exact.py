@@ -69,7 +69,7 @@ def test_gradient_is_that_of_the_integral(case, distance):
 
 
 def by_reference(distance, case):
-    m, d, noise, threshold = case.conditional
+    m, d, noise, _ = case.conditional
     if d == 0.0:  # the reference knows skew normals alone
         case = Case((m, 1e-7, noise, 40.0), case.components)
     return wasserstein(case) if distance == "wasserstein" else references(case)[distance]

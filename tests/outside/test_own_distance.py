@@ -117,7 +117,7 @@ def test_runs_with_it(tmp_path, benchmark, acquisition, estimator):
 @pytest.mark.parametrize("acquisition", [SAL, SCoreBO])
 def test_without_an_exact_form_the_exact_estimator_is_refused(acquisition):
     acquisition.check_options(distance="own_distance.Sampled", estimator="monte_carlo")
-    with pytest.raises(InputError, match="own_distance.Sampled has no method exact"):
+    with pytest.raises(InputError, match=r"own_distance\.Sampled has no method exact"):
         acquisition.check_options(distance="own_distance.Sampled", estimator="exact")
 
 

@@ -235,8 +235,8 @@ CLAIMS = (
     ),
     Claim(
         "P13",
-        "HR against WS (exact, in the paper MC): HR better on 4 of 6, WS behind on Rosenbrock-4; HR against KL (MM): close, HR better on "
-        "3 to 4 of 6",
+        "HR against WS (exact, in the paper MC): HR better on 4 of 6, WS behind on Rosenbrock-4; HR against KL (MM): "
+        "close, HR better on 3 to 4 of 6",
         _distances,
     ),
 )

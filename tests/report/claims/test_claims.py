@@ -366,9 +366,8 @@ def test_p12_and_p13():
     assert verdict("P13", Made(runs)) == "supported"
     assert verdict("P12", Made(runs | {"sal_mc": learning({"sal_ws": 0.0, "sal_ws_exact": 2.0})})) == "contradicted"
     assert verdict("P12", Made(runs | {"sal_mc": learning(equal, ["higdon"])})) == "undecided"
-    assert verdict("P13", Made(runs | {"distances_ws": optimizing({"scorebo_hr_exact": 1.0, "scorebo_ws_exact": 0.0})})) == (
-        "contradicted"
-    )
+    behind = {"distances_ws": optimizing({"scorebo_hr_exact": 1.0, "scorebo_ws_exact": 0.0})}
+    assert verdict("P13", Made(runs | behind)) == "contradicted"
 
 
 def test_monte_carlo_is_shown_where_it_has_runs_and_does_not_count():
