@@ -22,8 +22,8 @@ TO_POWERS = np.linalg.inv(np.vander(NODES, increasing=True))
 TO_LAST = np.array([(k + 0.5) * WEIGHTS * np.polynomial.legendre.Legendre.basis(k)(NODES) for k in (6, 7)])
 # Standard deviations at which a normal ends: a tail of 3e-14 is left.
 REACH = 7.5
-# The widest panel where a component has its mass (within `CORE`), in its standard deviations.
-CORE, WIDEST = 3.0, 4.0
+# The widest panel within the reach of a component, in its standard deviations.
+WIDEST = 4.0
 # Panels of a point; whatever would need more is cut no further.
 MOST_PANELS = 1024
 
@@ -109,7 +109,7 @@ def _cut_to_components(lefts, widths, mean, std, spare):  # type: ignore[no-unty
         wide = np.zeros(lefts.shape[0], np.bool_)
         for i in range(lefts.shape[0]):
             for k in range(mean.shape[0]):
-                near = lefts[i] < mean[k] + CORE * std[k] and lefts[i] + widths[i] > mean[k] - CORE * std[k]
+                near = lefts[i] < mean[k] + REACH * std[k] and lefts[i] + widths[i] > mean[k] - REACH * std[k]
                 if near and widths[i] > WIDEST * std[k] and spare > 0:
                     wide[i] = True
                     spare -= 1
