@@ -16,6 +16,7 @@ SCALES = ("smoke", "small", "paper")
 EXPERIMENT_SETTINGS = (
     *("name", "figures", "scales", "experiments", "paper_core_hours"),
     *("benchmarks", "models", "acquisitions", "seeds", "total", "settings"),
+    "shown_acquisitions",  # not run by it, but shown beside the others where there are runs
 )
 
 

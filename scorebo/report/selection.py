@@ -70,13 +70,14 @@ class Selection:
 
     @property
     def found(self) -> int:
-        """How many runs there are."""
-        return int(self.table["run_id"].nunique())
+        """How many of the wanted runs there are."""
+        return len(self.wanted & set(self.table["run_id"]))
 
     @property
     def ended(self) -> int:
-        """How many of the runs that are there have ended."""
-        return int(self.table.drop_duplicates("run_id", keep="last")["finished"].astype(bool).sum())
+        """How many of the wanted runs that are there have ended."""
+        last = self.table.drop_duplicates("run_id", keep="last")
+        return int(last.loc[last["run_id"].isin(self.wanted), "finished"].astype(bool).sum())
 
     @property
     def missing(self) -> list[str]:
@@ -110,8 +111,8 @@ def select(
         return Selection(again, table, len(there), total - len(there), there)
     composer = composer or Composer(query.config_dir)
     best, wanted = wanted_runs(runs, query, composer)
-    found = wanted & there
-    if not found:
+    found = (wanted | _shown_ids(query, best, composer, set(runs["benchmark"]))) & there
+    if not wanted & there:
         tasks = set(runs["benchmark"])
         configs = {scale: experiment_runs(query.experiment, scale, composer, tasks, query) for scale in _scales(query)}
         raise _nothing(query, configs, runs)
@@ -180,6 +181,17 @@ def _refuse_different_settings(table: pd.DataFrame, results: Sources) -> None:
                 "Their average would mean nothing: choose an experiment's runs with --experiment, or some of these "
                 "with --seeds, --benchmark, --acquisition or --model, or keep them in separate folders."
             )
+
+
+def _shown_ids(query: Query, scale: str, composer: Composer, tasks: Collection[str]) -> frozenset[str]:
+    """The ids of runs that the query's experiment shows beside its own where they are there."""
+    names = composer.experiment(str(query.experiment)).get("shown_acquisitions") or []
+    names = [name for name in names if query.takes("acquisition", name)]
+    overrides = _overrides(str(query.experiment), scale, composer, tasks, query) if names else []
+    if not overrides:
+        return frozenset()
+    others = [override for override in overrides if not override.startswith("acquisition=")]
+    return frozenset(sweep_ids([*others, f"experiment.acquisitions=[{','.join(names)}]"], composer))
 
 
 def experiment_ids(

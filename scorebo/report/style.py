@@ -38,9 +38,12 @@ TASKS = (
     *("lcbench_126026", "lcbench_167168", "lcbench_168868", "lcbench_189873"),
 )
 METHODS = (
-    *("qbmgp", "bqbc", "bald", "sal_ws", "sal_hr", "sal_kl", "sal_ws_mc", "sal_hr_mc", "sal_kl_mc", "balm"),
+    *("qbmgp", "bqbc", "bald", "sal_ws", "sal_hr", "sal_kl"),
+    *("sal_ws_exact", "sal_hr_exact", "sal_ws_mc", "sal_hr_mc", "sal_kl_mc", "balm"),
     *("jes", "mes", "pes", "nei", "nei_map", "nei_plain", "ucb", "thompson"),
-    *("scorebo_hr", "scorebo_ws", "scorebo_kl", "scorebo_hr_mc", "scorebo_ws_mc", "sobol", "random"),
+    *("scorebo_hr", "scorebo_ws", "scorebo_kl"),
+    *("scorebo_hr_exact", "scorebo_ws_exact", "scorebo_kl_exact", "scorebo_hr_mc", "scorebo_ws_mc"),
+    *("sobol", "random"),
 )
 MODELS = ("true", "bo_lognormal", "botorch")
 # For methods whose display has no color: a user's own.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COLORS = ("#0072B2", "#D55E00", "#009E73")
 GRAY, LEGEND = "#777777", "#444444"
-ESTIMATES: dict[str, Any] = {"Moment matching": "-", "Exact (2048 samples)": "--"}
+ESTIMATES: dict[str, Any] = {"Moment matching": "-", "Exact": "--"}
 X = np.linspace(0.0, 1.0, GRID)  # `grid`
 EXAMPLE = 15  # the fit shown by the first two: its GPs explain the data in different ways
 OPTIMA: dict[str, Any] = {"Given the GP's first optimum": "-", "Given its second optimum": "--"}

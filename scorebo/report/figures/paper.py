@@ -82,7 +82,7 @@ _FIGURES = (
         compared="best_observed",
     ),
     Figure("pd1", "Best accuracy on three deep-learning tasks", best_values, compared="best_observed"),
-    _regret("distances-ws", "SCoreBO with the Hellinger and the Wasserstein distance, both by Monte Carlo"),
+    _regret("distances-ws", "SCoreBO with the Hellinger and the Wasserstein distance, both exact, and by Monte Carlo"),
     _regret("distances-kl", "SCoreBO with the Hellinger distance and the KL divergence, both by moment matching"),
     Figure(
         "saas-noise",
@@ -100,8 +100,8 @@ _FIGURES = (
     _sets("gp8-hyperparameters-lognormal", "Hyperparameters on the 8D GP sample, lognormal prior", **_TRUE),
     _sets("gp8-hyperparameters-botorch", "Hyperparameters on the 8D GP sample, BoTorch prior", **_TRUE),
     _sets("rosenbrock4-hyperparameters", "Hyperparameters on Rosenbrock-4, whatever is queried"),
-    _learning("sal-mc", "SAL-WS by moment matching and by Monte Carlo", "negative_mll"),
-    _regret("scorebo-mc", "SCoreBO by moment matching and by Monte Carlo"),
+    _learning("sal-mc", "SAL-WS by moment matching, with exact distances and by Monte Carlo", "negative_mll"),
+    _regret("scorebo-mc", "SCoreBO by moment matching, with exact distances and by Monte Carlo"),
     _matching("hellinger"),
     _matching("wasserstein"),
 )
