@@ -80,18 +80,29 @@ class Evidence:
         return found
 
     def experiments(self) -> list[Selection]:
-        """Every experiment that has runs here, those of the user's config folder included, unions of others apart."""
+        """Every experiment that has runs here, those of the user's config folder included, but for unions of others."""
         runs = self.table.drop_duplicates("run_id")
         there = set(runs["run_id"])
         found = []
         for name in available("experiment", self.query.config_dir):
             node = self._composer.experiment(name)
-            # Nothing is composed for an experiment on other tasks or with other methods.
-            if not node.get("experiments") and possible_runs(runs, node):
+            # A union names no tasks; nothing is composed for an experiment on other tasks or with other methods.
+            if node.get("benchmarks") and possible_runs(runs, node):
                 query = replace(self.query, experiment=name, everything=False)
                 with contextlib.suppress(InputError):
                     if wanted_runs(runs, query, self._composer)[1] & there:
                         found.append(self.of(name))
+        return found
+
+    def members(self, experiment: str) -> list[Selection]:
+        """The experiments that a union consists of, as far as they have runs here; of any other itself."""
+        names = self._composer.experiment(experiment).get("experiments")
+        if not names:
+            return [self.of(experiment)]
+        found = []
+        for name in names:
+            with contextlib.suppress(NoRunsError):
+                found.append(self.of(name))
         return found
 
     def axes(self, chosen: Selection) -> dict[str, list[Any]]:

@@ -114,7 +114,7 @@ def studies_of(evidence: Evidence, chosen: Sequence[Selection] | None = None) ->
     explicit = query.explicit and not query.experiment
     only = chosen is not None or bool(query.scale or query.experiment)
     if chosen is None:
-        chosen = [] if explicit else [evidence.of(query.experiment)] if query.experiment else evidence.experiments()
+        chosen = [] if explicit else evidence.members(query.experiment) if query.experiment else evidence.experiments()
     table = _plain(evidence.table)
     own = table["run_id"].isin(frozenset().union(*(each.table["run_id"].unique() for each in chosen)))
     if only and not chosen:
