@@ -67,7 +67,7 @@ def rank_test(values: np.ndarray, methods: tuple[str, ...]) -> RankTest:
 
 
 def _all_agree(ranks: np.ndarray, blocks: int) -> float:
-    """The probability that all blocks order the methods alike by chance, over the orders of these ranks with their ties."""
+    """The probability that all blocks order the methods alike by chance; ties leave fewer orders."""
     _, ties = np.unique(ranks, return_counts=True)
     orders = math.factorial(len(ranks)) / math.prod(map(math.factorial, ties.tolist()))
     return float(orders ** (1 - blocks))
