@@ -37,6 +37,13 @@ const spread = (panel, line, point, state) => {
 };
 const nearest = (x, at) => { const k = d3.bisectCenter(x, at); return k; };
 
+// A few labels on a logarithmic axis: even steps within a decade, otherwise 1, 2 and 5 or powers of ten.
+function logTicks(low, high) {
+  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))], decades = Math.log10(high / low);
+  if (decades < 1.1) return d3.ticks(low, high, 5);
+  const powers = d3.range(first, last + 1, Math.ceil(decades / 6)), parts = decades < 2.2 ? [1, 2, 5] : [1];
+  return powers.flatMap((power) => parts.map((part) => part * 10 ** power)).filter((value) => value >= low && value <= high);
+}
 const heightOf = (width) => Math.round(Math.min(300, Math.max(180, width * 0.66)));
 function drawPanel(figure, panel, state, width) {
   const logged = isLogged(panel, state);
@@ -52,13 +59,12 @@ function drawPanel(figure, panel, state, width) {
     const values = finite.map((p) => p.y).sort(d3.ascending);
     domain = [0, 1.08 * Math.min(d3.max(values) ?? 1, 4 * (d3.quantileSorted(values, 0.9) ?? 1))];
   } else domain = panel.limits;
-  // Less than a decade has too few powers of ten for labels.
-  const ticks = logAxis && finite.length && domain[1] / domain[0] < 12 ? { ticks: d3.ticks(...domain, 5) } : { ticks: logAxis ? (width < 320 ? 4 : 6) : 5 };
+  const ticks = { ticks: logAxis && finite.length ? logTicks(...domain) : 5 };
   const x0 = d3.min(all, (p) => p.x) ?? 0, x1 = d3.max(all, (p) => p.x) ?? 1;
   const at = cursorOf(panel, state);
   const format = (v) => shown(v);
   const marks = [
-    Plot.gridY({ ...(Array.isArray(ticks.ticks) ? ticks : {}), stroke: "var(--line)", strokeOpacity: 1 }),
+    Plot.gridY({ ...ticks, stroke: "var(--line)", strokeOpacity: 1 }),
     Plot.axisY({ ...ticks, tickFormat: format, label: null, tickSize: 0 }),
     Plot.axisX({ ticks: 5, tickFormat: (v) => (figure.drawn || Number.isInteger(v) ? shown(v) : ""), label: panel.x, labelAnchor: "center", labelArrow: "none", tickSize: 3 }),
     ...lines.flatMap(({ line, points: own, color }) => line.b || line.base !== undefined
