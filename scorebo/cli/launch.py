@@ -20,7 +20,7 @@ DEFAULT_PILOT_MINUTES = 1.5
 SWEEP_EXAMPLES = """examples:
   scorebo sweep benchmark=gramacy1,higdon acquisition=sal_hr,bald 'seed=range(1,26)'
   scorebo sweep experiment=al_mll --scale small workers=2 --wait
-  scorebo sweep experiment=al_mll launcher=slurm_paper launcher.partition=cpu launcher.runs_per_job=5
+  scorebo sweep experiment=al_mll launcher=slurm_paper launcher.partition=cpu launcher.runs_per_job=auto
   scorebo sweep experiment=bo_regret launcher=slurm --dry-run
   scorebo sweep experiment=paper --scale paper --dry-run --pilot 30
 

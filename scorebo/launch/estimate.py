@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,11 @@ from scorebo.launch.submit import check_launcher, unfinished
 from scorebo.launch.sweep import SWEEPS, Sweep, SweepRun, folder_name, sweeps_in
 from scorebo.launch.timings import Cost, Spent, iteration_timings, spent
 from scorebo.store import RunStore
-from scorebo.store.identity import identity_nodes, node_name, read_config, run_id
+from scorebo.store.identity import identity_nodes, node_name, run_id
 from scorebo.store.markers import read_checkpoint
+from scorebo.store.schema import NAMES
+from scorebo.store.sources import archives_in, stored_runs
+from scorebo.store.stored_run import RECORDS, FolderRun, StoredRun
 
 # Similar runs that are read for one kind; more would hardly change the mean.
 _ENOUGH = 5
@@ -50,13 +54,12 @@ class Stored:
 
     def cost(self, config: Mapping[str, Any]) -> Cost | None:
         """The median over some similar runs, which may have another seed and another budget; None without any."""
-        folder = self.results.joinpath(*(node_name(config, node) for node in ("benchmark", "model", "acquisition")))
         timings: list[list[Spent]] = []
         memory: list[float] = []
-        for path in sorted(folder.glob("seed-*")):
-            if len(timings) < _ENOUGH and (found := self._timing(path, config)):
+        for run in self._of_the_names(config):
+            if len(timings) < _ENOUGH and (found := self._timing(run, config)):
                 timings.append(found)
-                memory += self._memory(path.name.rpartition("-")[2])
+                memory += self._memory(run.name.rpartition("-")[2])
         if not timings:
             return None
         peak = max(memory, default=None)
@@ -68,14 +71,25 @@ class Stored:
         cpu = extrapolated([[item.cpu or 0.0 for item in timing] for timing in complete], _models(config))
         return Cost(wall, peak, "stored", cpu)
 
-    def _timing(self, path: Path, config: Mapping[str, Any]) -> list[Spent]:
+    def _of_the_names(self, config: Mapping[str, Any]) -> Iterator[StoredRun]:
+        """The runs of this task, model and method: those in folders of their own, then those of full archives."""
+        folder = self.results.joinpath(*(node_name(config, node) for node in NAMES))
+        yield from map(FolderRun, sorted(folder.glob("seed-*")))
+        yield from (run for run in self._archived if run.place.parts[-4:-1] == folder.parts[-3:])
+
+    @cached_property
+    def _archived(self) -> list[StoredRun]:
+        paths = archives_in(self.results, []) if self.results.is_dir() else []
+        return [run for path in paths for run in stored_runs(path, []) if run.exact]
+
+    def _timing(self, run: StoredRun, config: Mapping[str, Any]) -> list[Spent]:
         try:
-            nodes = read_config(path / "config.yaml")
+            nodes = run.config()
             nodes["benchmark"] = {**nodes["benchmark"], "total": config["benchmark"]["total"]}
             if run_id({**nodes, "seed": config["seed"]}) != run_id(config):
                 return []
-            return [spent(timings) for timings in iteration_timings((path / "records.jsonl").read_bytes())]
-        except (InputError, OSError):
+            return [spent(timings) for timings in iteration_timings(run.read(RECORDS))]
+        except InputError:
             return []
 
     def _memory(self, key: str) -> list[float]:

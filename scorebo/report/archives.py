@@ -16,11 +16,10 @@ from scorebo.errors import InputError
 from scorebo.report.figures import FIGURES
 from scorebo.report.query import Query
 from scorebo.report.selection import experiment_ids, selected_ids
-from scorebo.store.archive.file import SUFFIX
 from scorebo.store.archive.read import Archive, ArchivedRun
 from scorebo.store.archive.write import is_numbered, rows_of, unused, write_archive
 from scorebo.store.collect import describe_runs
-from scorebo.store.sources import archives_in
+from scorebo.store.sources import SUFFIX, archives_in
 from scorebo.store.stored_run import refuse_conflict
 
 # Seeds of one file in a folder of archives.

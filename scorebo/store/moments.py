@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scorebo.store.collect import Sources, describe_runs, nothing_found
-from scorebo.store.columns import in_double
 from scorebo.store.hyperparameters import collect_hyperparameters, in_task_units, place_of
 from scorebo.store.schema import WHO
 
@@ -85,7 +84,7 @@ def _moments_of(run: Mapping[str, Any], problems: list[str]) -> pa.Table:
 
     stored = run["stored"]
     if not stored.exact:
-        return rows_with_moments(in_double(stored.columns()))
+        return rows_with_moments(stored.columns(double=True))
     records, _ = stored.good_records(run["run_id"], problems)
     when = {name: pa.array([r.get(name) for r in records], pa.int64()) for name in ("iteration", "num_observations")}
     return rows_with_moments(pa.table({**when, **moment_columns(records)}))

@@ -7,6 +7,7 @@ import pytest
 from scorebo.cli import main
 from scorebo.errors import InputError
 from scorebo.launch import finished_runs
+from scorebo.launch.estimate import Stored
 from scorebo.launch.status import survey
 from scorebo.launch.submit import unfinished
 from scorebo.launch.sweep import Sweep
@@ -46,6 +47,16 @@ def test_a_run_that_was_begun_here_as_well_need_not_go_on(tmp_path):
 def test_summaries_finish_nothing(tmp_path):
     assert unfinished(archived(tmp_path, "summary")) == [0, 1, 2]
     assert states(tmp_path) == []
+
+
+def test_their_timings_are_estimates_too(tmp_path):
+    configs = archived(tmp_path, keep=True)
+    expected = Stored(tmp_path).cost(configs[2])
+    assert expected is not None
+    shutil.rmtree(tmp_path / "gramacy1")
+    assert Stored(tmp_path).cost(configs[2]) == expected
+    (tmp_path / "done.parquet").unlink()
+    assert Stored(tmp_path).cost(configs[2]) is None
 
 
 def test_a_damaged_archive_is_not_taken_for_missing_runs(tmp_path):

@@ -6,7 +6,6 @@ before the metadata (the body), and that of the metadata themselves, where its o
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
@@ -18,7 +17,6 @@ from scorebo.files import storage_errors
 
 # Raised whenever a program of today could misread what a program of tomorrow writes, or the other way round.
 FORMAT = 1
-SUFFIX = ".parquet"
 KEY = "scorebo.archive"
 _NONE = "0" * 64
 EMPTY_MARK = f"scorebo archive format {FORMAT} body {_NONE} metadata {_NONE}"
@@ -82,13 +80,6 @@ def check_body(path: Path) -> None:
     with storage_errors(path, "read"), open(path, "rb") as file:
         if _body_digest(file, metadata.start) != metadata.body:
             raise DamagedError(_damaged(path, "it does not match its checksum"))
-
-
-def is_archive(path: Path) -> bool:
-    """Whether a file that may be anything is an archive, damaged or not, as far as can be told."""
-    with contextlib.suppress(DamagedError):
-        return check_metadata(path) is not None
-    return True
 
 
 def not_an_archive(path: Path) -> InputError:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scorebo.errors import InputError
 from scorebo.store.archive.file import DamagedError, check_metadata, not_an_archive
@@ -42,6 +42,7 @@ class Archive:
             raise DamagedError(f"{path} cannot be read: {error}") from error
         self.kind: str = self.about["kind"]
         self._read: dict[tuple[str, ...], tuple[int, pa.Table]] = {}
+        self._columns: tuple[int, Columns] | None = None
 
     @property
     def folders(self) -> list[str]:
@@ -89,11 +90,11 @@ class Archive:
             self._read[key] = group, table
         return self._read[key][1]
 
-    def columns(self, group: int) -> tuple[pa.Table, list[int], list[str]]:
-        """The columns of a group of runs of a summary, where each run begins, and the digest of each."""
+    def columns(self, group: int) -> Columns:
+        """The columns of a group of runs of a summary."""
         import pyarrow as pa
 
-        if ("columns",) not in self._read or self._read["columns",][0] != group:
+        if self._columns is None or self._columns[0] != group:
             names = [n for n in self._metadata.schema.to_arrow_schema().names if n not in ("run", *FILES)]
             table = self.read(group, names)
             try:
@@ -102,8 +103,17 @@ class Archive:
                 digests = run_digests(joined, offsets)
             except (pa.ArrowException, ValueError, TypeError) as error:
                 raise DamagedError(f"its columns do not fit together: {error}") from error
-            self._read["columns",] = group, (joined, offsets, digests)
-        return self._read["columns",][1]
+            self._columns = group, Columns(joined, in_double(joined), offsets, digests)
+        return self._columns[1]
+
+
+class Columns(NamedTuple):
+    """The columns of some runs as they are stored, and in double precision; where each begins, and its digest."""
+
+    stored: pa.Table
+    double: pa.Table
+    offsets: list[int]
+    digests: list[str]
 
 
 class ArchivedRun(StoredRun):
@@ -151,14 +161,14 @@ class ArchivedRun(StoredRun):
             return super().part(problems)
         run = {name: value for name, value in self.describe().items() if name != "stored"}
         run |= {name: self.head[name] for name in ("maximize", "optimal_value")}
-        return Part({**run, "finished": True, "run": self.name}, in_double(self.columns()))
+        return Part({**run, "finished": True, "run": self.name}, self.columns(double=True))
 
-    def columns(self) -> pa.Table:
-        """The columns of a summary, checked."""
-        joined, offsets, digests = self._damaged(lambda: self.archive.columns(self._group))
-        if digests[self._row] != self.head["columns"]:
+    def columns(self, double: bool = False) -> pa.Table:
+        """The columns of a summary, checked; as they are stored, or in double precision."""
+        found: Columns = self._damaged(lambda: self.archive.columns(self._group))
+        if found.digests[self._row] != self.head["columns"]:
             raise DamagedError(f"{self.place} is damaged: its columns do not match their checksum")
-        return joined.slice(offsets[self._row], self.head["records"])
+        return (found.double if double else found.stored).slice(found.offsets[self._row], self.head["records"])
 
     def _damaged(self, read: Any) -> Any:
         try:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from scorebo.errors import InputError, check_choice
 from scorebo.files import replacing, storage_errors
-from scorebo.store.archive.file import EMPTY_MARK, KEY, SUFFIX, write_mark
+from scorebo.store.archive.file import EMPTY_MARK, KEY, write_mark
 from scorebo.store.archive.summary import as_lists, rounded, run_digests, summary_columns
 from scorebo.store.checksummed import seal
 from scorebo.store.columns import run_columns
 from scorebo.store.environment import package_versions
 from scorebo.store.moments import moment_columns
 from scorebo.store.schema import NAMES
+from scorebo.store.sources import SUFFIX
 from scorebo.store.stored_run import CHECKPOINT, FILES, FINISHED, RECORDS, StoredRun
 
 if TYPE_CHECKING:
