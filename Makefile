@@ -3,7 +3,7 @@
 # make test    all tests
 # make speed   this project and BoTorch side by side
 # make speed-bo the same for a whole iteration of optimization; BoTorch takes about ten minutes
-# make bench   iterations with both samplers, BoTorch and Pyro: a table and a figure in results/bench
+# make bench   steps and iterations, before and now, and beside BoTorch and Pyro: tables and figures in results/bench
 # make figures every figure that the runs in results/ allow, in results/figures
 # make report  one HTML page with all that the runs in results/ show: results/report.html
 # make test-newest PYTHON=python3.13   the wheel in an empty environment, with the newest versions of everything
@@ -58,6 +58,9 @@ speed-bo: $(INSTALLED)
 	$(BIN)/python scripts/speed/compare_bo_speed.py $(ARGS)
 
 bench: $(INSTALLED)
+	$(BIN)/python scripts/speed/steps.py
+	$(BIN)/python scripts/speed/growth.py --kinds SCoreBO-HR --out results/bench \
+	  --implementations "scorebo, nuts" "scorebo, sequential" "before, nuts"
 	$(BIN)/python scripts/speed/bench.py $(ARGS)
 
 # torch last and from a file of its own: what it needs is there by then, in the locked versions.

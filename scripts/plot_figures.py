@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from scorebo.errors import InputError
 from scorebo.report.evidence import Evidence
-from scorebo.report.figures import FIGURES, draw_runs
+from scorebo.report.figures import FIGURES, Layout, draw_runs
 from scorebo.report.query import Query
 from scorebo.store import collect
 
@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("results/figures"), help="folder of the figures")
     parser.add_argument("--format", choices=("pdf", "png", "svg"), default="pdf")
     parser.add_argument("--scale", help="smoke, small or paper; by default for each figure the one with most runs")
-    parser.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
+    parser.add_argument("--width", metavar="one|two|CM", help="columns of a journal, or centimeters")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="figures drawn at a time")
     parser.add_argument("figures", nargs="*", metavar="ID", help="these alone")
     options = parser.parse_args()
@@ -89,8 +89,8 @@ def _draw(name: str, evidence: Evidence | None, options: argparse.Namespace) -> 
     out = options.out / f"{name}.{options.format}"
     command = ["scorebo", "plot", name, "--results", str(options.results), "--out", str(out)]
     command += ["--scale", options.scale] if options.scale else []
-    command += ["--one-column"] if options.one_column else []
-    return draw_runs(FIGURES[name], evidence, out, command=command, narrow=options.one_column)
+    command += ["--width", options.width] if options.width else []
+    return draw_runs(FIGURES[name], evidence, out, command=command, layout=Layout(options.width))
 
 
 if __name__ == "__main__":

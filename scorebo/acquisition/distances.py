@@ -1,4 +1,4 @@
-"""Statistical distances between predictive distributions of y: closed forms between normals, and estimators.
+"""Statistical distances between predictive distributions of y: closed forms, integrals over the mixture, estimators.
 
 Hvarfner, Hellsten, Hutter, Nardi. Self-Correcting Bayesian Optimization through Bayesian Active Learning. NeurIPS
 2023, appendices "Statistical distances" (its KL has typing errors; the formula here is the standard one) and "MC
@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from scorebo.acquisition import exact
 from scorebo.acquisition.mixture import Mixture, Normals, affinity_deficit
-from scorebo.errors import load_class
+from scorebo.acquisition.skew_normal import SkewNormals
+from scorebo.errors import InputError, load_class
 
 
 class Conditionals(Protocol):
@@ -29,7 +31,7 @@ class Conditionals(Protocol):
 
 
 class Distance(ABC):
-    """A distance between a conditional q(y) and the marginal p(y), in closed form and estimated.
+    """A distance between a conditional q(y) and the marginal p(y): in closed form, estimated, and exact if it can be.
 
     `acquisition.distance` names it: one of `DISTANCES`, or by its import path a class of your own, which is made
     without arguments.
@@ -56,6 +58,14 @@ class Distance(ABC):
             u: levels in (0, 1), `L`, or `M x L` with `of_components`. They are fixed, so that an estimate is a smooth
                 deterministic function of the moments, and its gradient that of the estimate itself.
         """
+
+    def exact(self, conditionals: Normals | SkewNormals, mixture: Mixture) -> Tensor:
+        """The distances between the conditionals and the mixture itself by deterministic quadrature. `b x C`.
+
+        Optional: a distance without it is refused with the estimator "exact". `scorebo.acquisition.exact` has the
+        integrals of those below, of which others may be made.
+        """
+        raise InputError(f"The distance {type(self).__name__} has no method exact.")
 
 
 def root(squared: Tensor) -> Tensor:
@@ -85,6 +95,9 @@ class Hellinger(Distance):
         log_ratio = conditionals.log_prob(y.unsqueeze(-2)) - log_mixture.unsqueeze(-2)
         return root(-(0.5 * log_ratio).expm1().mean(dim=-1))
 
+    def exact(self, conditionals: Normals | SkewNormals, mixture: Mixture) -> Tensor:
+        return root(exact.affinity_deficit(conditionals, mixture))
+
 
 class Wasserstein(Distance):
     """Wasserstein-2 distance: √((μ1−μ2)² + (σ1−σ2)²)."""
@@ -97,6 +110,9 @@ class Wasserstein(Distance):
         """√(mean_ℓ |Q⁻¹(u_ℓ) − P⁻¹(u_ℓ)|²)."""
         difference = conditionals.quantile(u) - mixture.quantile(u).unsqueeze(-2)
         return root(difference.square().mean(dim=-1))
+
+    def exact(self, conditionals: Normals | SkewNormals, mixture: Mixture) -> Tensor:
+        return root(exact.squared_wasserstein(conditionals, mixture))
 
 
 class KL(Distance):
@@ -118,6 +134,9 @@ class KL(Distance):
         log_mixture = mixture.log_prob(y.flatten(start_dim=-2)).reshape(y.shape)
         return (conditionals.log_prob(y) - log_mixture).mean(dim=-1)
 
+    def exact(self, conditionals: Normals | SkewNormals, mixture: Mixture) -> Tensor:
+        return exact.kl(conditionals, mixture)
+
 
 class ReverseKL(KL):
     """KL(z2 ‖ z1), marginal first."""
@@ -131,6 +150,9 @@ class ReverseKL(KL):
         """mean_ℓ log p(y_ℓ)/q(y_ℓ), y_ℓ from p: every component's quantiles at its own levels u `M x L`."""
         y = mixture.components.quantile(u).flatten(start_dim=-2)
         return (mixture.log_prob(y).unsqueeze(-2) - conditionals.log_prob(y.unsqueeze(-2))).mean(dim=-1)
+
+    def exact(self, conditionals: Normals | SkewNormals, mixture: Mixture) -> Tensor:
+        return exact.reverse_kl(conditionals, mixture)
 
 
 DISTANCES: dict[str, type[Distance]] = {
@@ -146,6 +168,18 @@ def load_distance(distance: str | type[Distance]) -> Distance:
     return load_class("distance", distance, DISTANCES, Distance)()
 
 
+def distance_to_mixture(
+    distance: Distance, conditionals: Normals | SkewNormals, mixture: Mixture, levels: Tensor | None
+) -> Tensor:
+    """The distances by Monte Carlo with the levels, or without any the exact ones. `b x C`."""
+    if levels is not None:
+        return distance.estimate(conditionals, mixture, levels)
+    if mixture.size == 1 and isinstance(conditionals, Normals):
+        one = mixture.components
+        return distance.closed_form(conditionals.mean, conditionals.variance, one.mean, one.variance)
+    return distance.exact(conditionals, mixture)
+
+
 def sobol_levels(num_samples: int, num_components: int | None, seed: int) -> Tensor:
     """Scrambled Sobol points u strictly inside (0, 1) for an estimator: `num_samples` levels, `L`.
 
@@ -158,9 +192,9 @@ def sobol_levels(num_samples: int, num_components: int | None, seed: int) -> Ten
     return (u if num_components else u[0]) + 2.0**-31
 
 
-def screening_levels(u: Tensor) -> Tensor:
+def screening_levels(u: Tensor | None) -> Tensor | None:
     """The first eighth of the levels `... x L`, or 32 if that is more: Sobol points are balanced from the start."""
-    return u[..., : max(32, u.shape[-1] // 8)]
+    return None if u is None else u[..., : max(32, u.shape[-1] // 8)]
 
 
 def moment_match(mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:

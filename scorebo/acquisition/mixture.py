@@ -118,7 +118,7 @@ class _Quantile(torch.autograd.Function):
 def _check_order() -> None:
     """Refuse a derivative of a derivative, which would silently lack its compiled parts."""
     if torch.is_grad_enabled():
-        raise InputError("Monte Carlo estimates have first derivatives only.")
+        raise InputError("Distances to the mixture have first derivatives only.")
 
 
 def _arrays(*tensors: Tensor) -> tuple[Array, ...]:

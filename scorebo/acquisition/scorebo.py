@@ -13,9 +13,15 @@ from torch import Tensor
 
 from scorebo.acquisition.base import OptimaAcquisition
 from scorebo.acquisition.conditioning import Optima, Prediction, below_optimum, check_optima
-from scorebo.acquisition.distances import Conditionals, Distance, load_distance, moment_match, screening_levels
+from scorebo.acquisition.distances import (
+    Distance,
+    distance_to_mixture,
+    load_distance,
+    moment_match,
+    screening_levels,
+)
 from scorebo.acquisition.mixture import Mixture, Normals
-from scorebo.acquisition.sal import MAX_ELEMENTS, SAL, levels_of
+from scorebo.acquisition.sal import EXACT_NODES, SAL, levels_of, rows_at_once
 from scorebo.acquisition.skew_normal import SkewNormals
 from scorebo.errors import InputError, check_choice
 
@@ -44,11 +50,13 @@ class SCoreBO(OptimaAcquisition):
         distance: "hellinger" (H, not H²), "wasserstein" (W2), "kl" (KL(p(y|θ_m, ★_mn) ‖ p(y))), "reverse_kl"
             (KL(p(y) ‖ p(y|θ_m, ★_mn))), or a `Distance` of your own, as a class or by its import path.
         estimator: "moment_matching" takes every distribution for the normal with its mean and variance; "monte_carlo"
-            estimates the distance to the mixture itself.
+            estimates the distance to the mixture itself from samples; "exact" integrates it by quadrature, to an error
+            below 1e-4.
         condition_on: see above.
         truncate: False leaves out the truncation, and with it all but f(x*) = f*.
-        num_samples: quasi-Monte Carlo samples; see `sobol_levels`.
-        conditional: under Monte Carlo the conditional as it is ("exact") or the normal with its moments ("gaussian").
+        num_samples: quasi-Monte Carlo samples, 256 if None; see `sobol_levels`.
+        conditional: but under moment matching, the conditional as it is ("exact") or the normal with its moments
+            ("gaussian").
         seed: of the scrambling of the samples.
     """
 
@@ -61,11 +69,13 @@ class SCoreBO(OptimaAcquisition):
         estimator: str = "moment_matching",
         condition_on: str = "joint",
         truncate: bool = True,
-        num_samples: int = 256,
+        num_samples: int | None = None,
         conditional: str = "exact",
         seed: int = 0,
     ) -> None:
-        of_sal = {"distance": distance, "estimator": estimator, "num_samples": num_samples, "seed": seed}
+        # The seed is given by a run to whatever has one; only in a configuration it is a setting.
+        wanted = None if estimator == "exact" else seed
+        of_sal = {"distance": distance, "estimator": estimator, "num_samples": num_samples, "seed": wanted}
         self.check_options(condition_on, truncate, conditional, **of_sal)
         super().__init__(model)
         self.distance = load_distance(distance)
@@ -104,7 +114,7 @@ class SCoreBO(OptimaAcquisition):
         """Rough values `b` at points `b x D`, from few of the samples, by which raw points are ranked."""
         return self.per_optimum(points, screening_levels(self.levels)).mean(dim=(0, 1))
 
-    def per_optimum(self, points: Tensor, levels: Tensor) -> Tensor:
+    def per_optimum(self, points: Tensor, levels: Tensor | None) -> Tensor:
         """The distance for each optimum and set at points `b x D`, of which SCoreBO is the mean. `N x M x b`."""
         prediction = self._predict(points)
         conditional = self._conditional(prediction)
@@ -114,7 +124,7 @@ class SCoreBO(OptimaAcquisition):
             return self.distance.closed_form(*conditional.moments(), mean.squeeze(-1), variance.squeeze(-1))
         shape = conditional.mean.shape
         parameters = [part.expand(shape).flatten(end_dim=1).mT for part in conditional.parameters]
-        rows = max(1, MAX_ELEMENTS // (parameters[0].shape[1] * levels.numel()))
+        rows = rows_at_once(parameters[0].shape[1] * (EXACT_NODES if levels is None else levels.numel()))
         columns = (*parameters, marginal.mean, marginal.variance)
         parts = zip(*(column.split(rows) for column in columns), strict=True)
         return torch.cat([self._estimate(levels, *part) for part in parts]).mT.reshape(shape)
@@ -124,14 +134,14 @@ class SCoreBO(OptimaAcquisition):
         return self._conditional(self._predict(points)).moments()
 
     def _estimate(
-        self, levels: Tensor, mean: Tensor, shift: Tensor, noise: Tensor, threshold: Tensor, *marginal: Tensor
+        self, levels: Tensor | None, mean: Tensor, shift: Tensor, noise: Tensor, threshold: Tensor, *marginal: Tensor
     ) -> Tensor:
-        conditionals: Conditionals = SkewNormals(mean, shift, noise, threshold)
+        conditionals: Normals | SkewNormals = SkewNormals(mean, shift, noise, threshold)
         if not self.truncate:
             conditionals = Normals(mean, noise)
         elif self.conditional == "gaussian":
             conditionals = Normals(*SkewNormals(mean, shift, noise, threshold).moments())
-        return self.distance.estimate(conditionals, Mixture(Normals(*marginal)), levels)
+        return distance_to_mixture(self.distance, conditionals, Mixture(Normals(*marginal)), levels)
 
     def _predict(self, points: Tensor) -> Prediction:
         if self.optima is not None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scorebo import __version__
 from scorebo.cli.archive import add_commands as add_archive_commands
+from scorebo.cli.audit import add_command as add_audit_command
 from scorebo.cli.challenge import add_commands as add_challenge_commands
 from scorebo.cli.completion import add_command as add_completion_command
 from scorebo.cli.data import add_commands as add_data_commands
@@ -68,7 +69,7 @@ LIST_EXAMPLES = """examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 0 when done, 1 if a run it waited for failed, 2 with one message for the user's mistake."""
+    """Run the command; 0 when done, 1 if a run failed or a finding is serious, 2 with one message for a mistake."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _run_command(given)
@@ -145,6 +146,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_challenge_commands(add)
     add_report_commands(add)
     add_archive_commands(add)
+    add_audit_command(add)
 
     replay = add("replay", "Repeat one iteration of a stored run and compare.", REPLAY_EXAMPLES, _replay)
     replay.add_argument("run", metavar="RUN", help="folder of the run, or the beginning of its id")

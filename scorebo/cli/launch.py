@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from scorebo.cli.command import Add
     from scorebo.launch.sweep import Sweep
 
+DEFAULT_PILOT_MINUTES = 1.5
 SWEEP_EXAMPLES = """examples:
   scorebo sweep benchmark=gramacy1,higdon acquisition=sal_hr,bald 'seed=range(1,26)'
   scorebo sweep experiment=al_mll --scale small workers=2 --wait
   scorebo sweep experiment=al_mll launcher=slurm_paper launcher.partition=cpu launcher.runs_per_job=auto
   scorebo sweep experiment=bo_regret launcher=slurm --dry-run
+  scorebo sweep experiment=paper --scale paper --dry-run --pilot 30
 
 Submits every run of the sweep, in Hydra's own grammar, and returns; finished runs are skipped, unfinished ones go on
 from their last record. The configurations are frozen: editing a YAML file later changes no queued run.
@@ -55,7 +57,15 @@ def add_commands(add: Add) -> None:
     sweep.add_argument("--config-dir", type=Path, metavar="DIR", help="folder with config groups of your own")
     sweep.add_argument("--scale", metavar="SCALE", help="of an experiment: smoke, small or paper")
     add_wait(sweep)
-    sweep.add_argument("--dry-run", action="store_true", help="only say what would be submitted and what it would cost")
+    sweep.add_argument(
+        "--dry-run", action="store_true", help="only print what would be submitted and what it would cost"
+    )
+    sweep.add_argument(
+        "--pilot",
+        type=float,
+        metavar="MINUTES",
+        help=f"with --dry-run: after which no further kind of run is timed (default: {DEFAULT_PILOT_MINUTES:g})",
+    )
 
     status = add("status", "Say where every run stands.", STATUS_EXAMPLES, _status)
     _add_which(status)
@@ -89,20 +99,29 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
 
 
 def _sweep(options: argparse.Namespace) -> int:
+    from scorebo.config.compose_many import Composer
     from scorebo.config.overrides import check_effect
-    from scorebo.config.sweep import parse_sweep, sweep_configs
-    from scorebo.launch.submit import submit, unfinished
+    from scorebo.config.sweep import has_union, parse_sweep, sweep_configs
+    from scorebo.launch.submit import submit, unfinished, with_data
 
     overrides = [*options.overrides, *([f"scale={options.scale}"] if options.scale else [])]
-    configs = sweep_configs(overrides, options.config_dir)
+    composer = Composer(options.config_dir)
+    configs = sweep_configs(overrides, composer=composer)
     check_effect(overrides, configs, sweep=True)
     # Experiments may share all their runs, so that the configurations do not name every one of them.
     names = parse_sweep(overrides, options.config_dir).get("experiment", [])
     experiment = ",".join(names) if len(names) > 1 else None
+    if has_union(names, composer):
+        experiment = ",".join(names)
+        configs, left_out = with_data(configs)
+        for reason in left_out:
+            print(f"left out: {reason}")
+    if options.pilot is not None and not options.dry_run:
+        raise InputError("--pilot is the time that --dry-run may take: it needs --dry-run.")
     if options.dry_run:
         from scorebo.launch.estimate import plan
 
-        print(plan(configs, experiment))
+        print(plan(configs, experiment, 60.0 * (options.pilot or DEFAULT_PILOT_MINUTES)))
         return 0
     left = len(unfinished(configs))
     print(f"{len(configs)} runs, {len(configs) - left} of them finished already")

@@ -13,7 +13,7 @@ from scorebo.errors import InputError, check_choice
 if TYPE_CHECKING:
     from scorebo.cli.command import Add
     from scorebo.report.evidence import Evidence
-    from scorebo.report.html.write import Section
+    from scorebo.report.html.write import Following, Section
     from scorebo.report.query import Query
 
 COMPARE_EXAMPLES = """examples:
@@ -32,6 +32,8 @@ PLOT_EXAMPLES = """examples:
   scorebo plot al-rmse --results results/demo --experiment demo --out al-rmse.png
   scorebo plot al-mll --results results/tour --all --seeds 1-3 --out al-mll.png
   scorebo plot al-rmse --results results --overlay published.csv --out al-rmse.pdf
+  scorebo plot al-rmse --results results --width one --font "serif, 8" --labels sal_hr=Ours --out al-rmse.pdf
+  scorebo plot al-rmse --results results --no-notes --caption al-rmse.tex --data al-rmse.csv --out al-rmse.pdf
   scorebo plot sal-example --out sal-example.pdf
   scorebo plot my_module:my_figure --results results --all --out mine.pdf
 
@@ -57,11 +59,15 @@ REPORT_EXAMPLES = """examples:
   scorebo report --results results --scale small --healthy-only --out report.html
   scorebo report --results results --experiment mine --config-dir my_configs --out report.html
   scorebo report --results mine --results theirs --benchmark branin --acquisition nei,mine --out report.html
+  scorebo report --results results --run 246420321cf6 --out report.html
+  scorebo report --results results --watch --out report.html
   scorebo report --results results --figure my_module:my_figure --claim my_module:my_claim --out report.html
 
-One file that opens in any browser without a server or a network: the scorecard, every figure that the runs allow with
-the command behind each curve, the samplers' health, timings, failures and provenance. Of runs that the options choose
-it shows the figures of their experiment, or one for each metric, and the claims that are about them."""
+One file that opens in any browser without a server or a network: every figure that the runs allow with ranks, paired
+tests, single runs behind the means and the command behind each curve; the scorecard, the samplers' health, timings,
+failures and provenance; filters for all of it. Of runs that the options choose it shows the figures of their
+experiment, or one for each metric, and the claims that are about them. Up to 20 runs have a view each (metrics,
+queries, hyperparameters, diagnostics, ledger); of more those named by --run. --watch follows running sweeps."""
 
 RESULTS = "root of the run folders (default: results), or an archive; given several times, the runs of all of them"
 SCALE = "of the experiment: smoke, small or paper; by default the one with most runs there"
@@ -77,7 +83,7 @@ def add_commands(add: Add) -> None:
     plot.add_argument("--out", type=Path, required=True, metavar="FILE", help="FILE.pdf, FILE.png or FILE.svg")
     add_selection(plot, "those of the experiment that has the figure's name")
     plot.add_argument("--healthy-only", action="store_true", help="without runs whose sampler was unhealthy")
-    plot.add_argument("--one-column", action="store_true", help="laid out for one column of a journal instead of two")
+    _add_layout(plot)
     words = "half standard errors and sort indices in place of ranks, as in the authors' released plots"
     plot.add_argument("--released-style", action="store_true", help=words)
     _add_overlay(plot, "drawn dashed behind")
@@ -109,12 +115,29 @@ def add_commands(add: Add) -> None:
     _add_reference(report)
     _add_own(report, "figure")
     _add_own(report, "claim")
+    text = "a run that gets a view of its own, by the beginning of its id; may be given several times"
+    report.add_argument("--run", action="append", default=[], metavar="ID", help=text)
+    text = "write it again every SECONDS (30) while runs are queued or running; the open page reloads itself"
+    report.add_argument("--watch", type=_seconds, nargs="?", const=30.0, metavar="SECONDS", help=text)
 
     scorecard = add("scorecard", "Test the paper's claims against stored runs.", SCORECARD_EXAMPLES, _scorecard)
     add_selection(scorecard, "those of each claim's own experiments")
     _add_own(scorecard, "claim")
     scorecard.add_argument("--markdown", action="store_true", help="a table in Markdown")
     scorecard.add_argument("--json", action="store_true", help="every number, as JSON")
+
+
+def _add_layout(plot: argparse.ArgumentParser) -> None:
+    group = plot.add_argument_group("how it looks, and what is written beside it")
+    text = "columns of a journal, or centimeters; by default as wide as the panels need, up to two columns"
+    group.add_argument("--width", metavar="one|two|CM", help=text)
+    group.add_argument("--font", metavar="FONT", help='a family, a size in points, or both: "Times New Roman, 9"')
+    text = "what a task, method, model, axis or panel is called, e.g. sal_hr=Ours; may be given several times"
+    group.add_argument("--labels", action="append", default=[], metavar="NAME=TEXT,…", help=text)
+    group.add_argument("--no-notes", action="store_true", help="no notes below the panels (they are in the caption)")
+    text = "write a caption: what the band is, seeds, smoothing, notes; FILE.tex is escaped for LaTeX"
+    group.add_argument("--caption", type=Path, metavar="FILE", help=text)
+    group.add_argument("--data", type=Path, metavar="FILE.csv", help="write the numbers that are drawn")
 
 
 def _add_overlay(parser: argparse.ArgumentParser, how: str) -> None:
@@ -170,16 +193,19 @@ def evidence_of(query: Query) -> Evidence:
 
 def _plot(options: argparse.Namespace) -> None:
     from scorebo.report.figures import FIGURES, draw_runs
+    from scorebo.report.figures.layout import Layout, read_labels
     from scorebo.report.overlay import read_overlay
 
     figure, query = FIGURES[options.figure], query_of(options)
     published = read_overlay(options.overlay) if options.overlay else None
+    layout = Layout(options.width, options.font, read_labels(options.labels), not options.no_notes)
     own_fits = figure.source == "fits"
     if own_fits and (query.explicit or query.scale):
         raise InputError(f"{figure.id} is drawn from small fits of its own: it takes no options about runs.")
     evidence = None if own_fits else evidence_of(query)
-    layout = {"narrow": options.one_column, "released_style": options.released_style, "published": published}
-    words = draw_runs(figure, evidence, options.out, command=options.given, **layout)
+    more = {"released_style": options.released_style, "published": published, "layout": layout}
+    more |= {"caption": options.caption, "data": options.data}
+    words = draw_runs(figure, evidence, options.out, command=options.given, **more)
     print(f"{figure.id}: {options.out} ({words})")
 
 
@@ -231,13 +257,39 @@ def _report(options: argparse.Namespace) -> None:
     from scorebo.report.html import write_report
 
     check_html(options.out)
-    evidence = evidence_of(query_of(options))
-    own = {"figures": options.figure, "claims": options.claim}
-    figures, words = write_report(
-        evidence, options.out, invocation=options.given, more=_comparison_with(evidence), **own
-    )
-    drawn = sum(figure.data is not None for figure in figures)
-    print(f"{options.out}: {drawn} of {len(figures)} figures, {options.out.stat().st_size / 1e6:.1f} MB ({words})")
+    query = query_of(options)
+    more = {"figures": options.figure, "claims": options.claim, "runs": options.run}
+
+    def write(state: Following | None) -> str:
+        evidence = evidence_of(query)
+        section = _comparison_with(evidence)
+        figures, words = write_report(
+            evidence, options.out, invocation=options.given, follow=state, more=section, **more
+        )
+        drawn = sum(figure.data is not None for figure in figures)
+        size = options.out.stat().st_size / 1e6
+        return f"{drawn} of {len(figures)} figures, {size:.1f} MB ({words})"
+
+    if options.watch is None:
+        print(f"{options.out}: {write(None)}")
+        return
+    from scorebo.report.html.watch import follow
+
+    try:
+        follow(write, query.folders, lambda words: print(f"{options.out}: {words}", flush=True), pause=options.watch)
+    except KeyboardInterrupt:
+        print(f"scorebo: not following any more; {options.out} stays as it was last written.", file=sys.stderr)
+
+
+def _seconds(text: str) -> float:
+    """A pause in seconds, as argparse reads it."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1.0 <= value <= 86400.0:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds from 1 to 86400, got '{text}'")
+    return value
 
 
 def _comparison_with(evidence: Evidence) -> list[Section]:

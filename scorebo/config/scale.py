@@ -11,10 +11,12 @@ from omegaconf import DictConfig, OmegaConf
 from scorebo.errors import InputError, check_choice, check_integer
 
 SCALES = ("smoke", "small", "paper")
-# What an experiment's node, and each of its scales, may say.
+# What an experiment's node, and each of its scales, may say. A union names its `experiments` and nothing else;
+# `paper_core_hours` are what the paper spent on each task.
 EXPERIMENT_SETTINGS = (
-    *("name", "figures", "scales"),
+    *("name", "figures", "scales", "experiments", "paper_core_hours"),
     *("benchmarks", "models", "acquisitions", "seeds", "total", "settings"),
+    "shown_acquisitions",  # not run by it, but shown beside the others where there are runs
 )
 
 
@@ -45,6 +47,11 @@ def apply_scale(config: DictConfig, given: Collection[str]) -> None:
         check_choice("scale", config.get("scale"), SCALES)
         return
     experiment = at_scale(config.experiment, config.get("scale"))
+    if experiment.get("experiments"):
+        raise InputError(
+            f"experiment={experiment.get('name')} is a union of experiments, for sweeps alone: name one of them, e.g. "
+            f"experiment={experiment['experiments'][0]}."
+        )
     settings = dict(experiment.get("settings", {}))
     total = _total(experiment, config.benchmark)
     if total is not None:

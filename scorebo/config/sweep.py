@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,11 @@ def sweep_configs(
     return sorted(runs.values(), key=lambda config: place[config["seed"]])
 
 
+def has_union(names: Sequence[str], composer: Composer) -> bool:
+    """Whether one of these experiments is a union of others."""
+    return any(composer.experiment(name).get("experiments") for name in names if name != "null")
+
+
 def sweep_ids(overrides: Sequence[str], composer: Composer) -> set[str]:
     """The ids of the runs of `sweep_configs`, many times as fast: those that differ in the seed only are not made."""
     combinations = _combinations(overrides, composer)
@@ -69,16 +74,49 @@ def _combinations(overrides: Sequence[str], composer: Composer) -> Iterator[tupl
     scales = given.pop("scale", ["paper"])
     changes = [[f"{key}={value}" for value in given.pop(key)] for key in [*given] if of_experiment(key)]
     for name, scale, *changed in itertools.product(experiments, scales, *changes):
-        chosen = dict(given)
-        fixed = [f"scale={scale}", *changed]
-        if name is not None:
-            fixed = [f"experiment={name}", *fixed]
-            chosen = _narrow(at_scale(composer.experiment(str(name), changed), str(scale)), chosen)
-            _check_tasks(str(name), chosen["benchmark"], composer.config_dir)
-        seeds = chosen.pop("seed", None)
-        order = [axis for axis in AXES if axis in chosen] + [key for key in chosen if key not in AXES]
-        for values in itertools.product(*(chosen[key] for key in order)):
-            yield [*fixed, *(f"{key}={value}" for key, value in zip(order, values, strict=True))], seeds
+        if name is None:
+            yield from _product([f"scale={scale}", *changed], dict(given))
+            continue
+        for member, chosen in _members(str(name), str(scale), changed, given, composer):
+            _check_tasks(member, chosen["benchmark"], composer.config_dir)
+            yield from _product([f"experiment={member}", f"scale={scale}", *changed], chosen)
+
+
+def _product(fixed: list[str], chosen: dict[str, list[Any]]) -> Iterator[tuple[list[str], list[Any] | None]]:
+    """The settings of every combination of what is chosen, each with the seeds."""
+    seeds = chosen.pop("seed", None)
+    order = [axis for axis in AXES if axis in chosen] + [key for key in chosen if key not in AXES]
+    for values in itertools.product(*(chosen[key] for key in order)):
+        yield [*fixed, *(f"{key}={value}" for key, value in zip(order, values, strict=True))], seeds
+
+
+def _members(
+    name: str, scale: str, changed: list[str], given: dict[str, list[Any]], composer: Composer
+) -> list[tuple[str, dict[str, list[Any]]]]:
+    """The experiment, or those of a union that have what was asked for, each with what it runs."""
+    node = at_scale(composer.experiment(name, changed), scale)
+    if not node.get("experiments"):
+        return [(name, _narrow(node, given))]
+    if changed or "model" in given:
+        what = changed[0] if changed else f"model={given['model'][0]}"
+        raise InputError(f"{what}: experiment={name} is a union; change one of its experiments.")
+    members = {member: at_scale(composer.experiment(member), scale) for member in node["experiments"]}
+    _narrow(_joined(name, members.values()), given)  # refuses what none of them has
+    found = []
+    for member, own in members.items():
+        axes = _own_axes(member, own)
+        kept = {axis: [v for v in given[axis] if _plain(v) in axes[axis]] for axis in given.keys() & axes.keys()}
+        if all(kept.values()):
+            found.append((member, _narrow(own, given | kept)))
+    return found
+
+
+def _joined(name: str, members: Collection[Mapping[str, Any]]) -> dict[str, Any]:
+    """One experiment with all that the members run."""
+    joined: dict[str, Any] = {"name": name, "seeds": max(member.get("seeds") or 0 for member in members)}
+    for key in ("benchmarks", "acquisitions"):
+        joined[key] = list(dict.fromkeys(value for member in members for value in member.get(key) or []))
+    return joined
 
 
 def parse_sweep(overrides: Sequence[str], config_dir: Path | None = None) -> dict[str, list[Any]]:
@@ -115,19 +153,29 @@ def parse_sweep(overrides: Sequence[str], config_dir: Path | None = None) -> dic
 
 def _narrow(experiment: Mapping[str, Any], given: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """The experiment's own tasks, models, methods and seeds, or those of them that were asked for; then the rest."""
-    name = experiment.get("name")
+    name = str(experiment.get("name"))
     if not experiment.get("benchmarks"):
         raise InputError(f"experiment={name} has no runs: its figure is drawn from small fits of its own.")
-    own = {axis: experiment[key] for axis, key in AXES.items() if experiment.get(key)}
-    own["seed"] = list(range(1, check_integer(f"seeds of experiment '{name}'", experiment.get("seeds"), 1) + 1))
     chosen = {}
-    for axis, values in own.items():
-        chosen[axis] = [value.strip("'") if isinstance(value, str) else value for value in given.get(axis, values)]
+    for axis, values in _own_axes(name, experiment).items():
+        chosen[axis] = [_plain(value) for value in given.get(axis, values)]
         outside = [value for value in chosen[axis] if value not in values]
         if outside:
             has = f"1 to {len(values)}" if axis == "seed" else ", ".join(values)
             raise InputError(f"experiment={name} has no {axis} {outside[0]!r}. It has: {has}.")
     return chosen | {key: values for key, values in given.items() if key not in chosen}
+
+
+def _own_axes(name: str, experiment: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The tasks, models, methods and seeds of an experiment, as far as it names them."""
+    own = {axis: experiment[key] for axis, key in AXES.items() if experiment.get(key)}
+    own["seed"] = list(range(1, check_integer(f"seeds of experiment '{name}'", experiment.get("seeds"), 1) + 1))
+    return own
+
+
+def _plain(value: Any) -> Any:
+    """A value as it is meant, which may be quoted on the command line."""
+    return value.strip("'") if isinstance(value, str) else value
 
 
 def _check_tasks(experiment: str, tasks: list[str], config_dir: Path | None) -> None:

@@ -117,6 +117,15 @@ def how_to_get(data: Dataset) -> str:
     return f"`scorebo data fetch {data.name}` gets it, or {elsewhere}"
 
 
+def why_missing(task: str) -> str | None:
+    """Why a task cannot be run: a data set of it is not there, and what to do; None if nothing is missing."""
+    for data in datasets().values():
+        missing = [source.name for source in data.files if task in data.tasks and find(data, source) is None]
+        if missing:
+            return f"the data '{data.name}' are missing ({', '.join(missing)}): {how_to_get(data)}"
+    return None
+
+
 def required(name: str, files: Collection[str] | None = None) -> list[Path]:
     """The files of a data set, or those that are named, in the table's order, each there and intact.
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from scorebo.errors import InputError
 from scorebo.launch.display import duration
+from scorebo.launch.pilot import BEGIN_SECONDS, pilot
 from scorebo.launch.submit import check_launcher, unfinished
 from scorebo.launch.sweep import SWEEPS, Sweep, SweepRun, folder_name, sweeps_in
 from scorebo.launch.timings import Cost, Spent, iteration_timings, spent
@@ -120,21 +121,30 @@ def extrapolated(timings: Sequence[Sequence[float]], count: int) -> list[float]:
     return typical
 
 
-def costs(configs: Sequence[Mapping[str, Any]], results: Path) -> dict[str, Cost]:
-    """The cost of every kind of run among `configs`; what a pilot had no time for is guessed from the others."""
-    from scorebo.launch.pilot import pilot
-
+def costs(configs: Sequence[Mapping[str, Any]], results: Path, pilot_seconds: float = BEGIN_SECONDS) -> dict[str, Cost]:
+    """The cost of every kind of run among `configs`; what a pilot had no time for is guessed from similar ones."""
     stored = Stored(results)
     kinds = {kind_of(config): config for config in configs}
     known = {kind: cost for kind, config in kinds.items() if (cost := stored.cost(config))}
-    known |= pilot({kind: config for kind, config in kinds.items() if kind not in known})
-    guess = _mean(cost.seconds for cost in known.values())
-    cpu_guess = _mean(cost.cpu_seconds for cost in known.values())
-    for kind, config in kinds.items():
-        if kind not in known and guess:
-            count = _models(config)
-            known[kind] = Cost([guess] * count, None, "guess", [cpu_guess] * count if cpu_guess else None)
-    return known
+    known |= pilot({kind: config for kind, config in kinds.items() if kind not in known}, pilot_seconds)
+    measured = [(kinds[kind], cost) for kind, cost in known.items()]
+    guesses = {kind: _guess(config, measured) for kind, config in kinds.items() if measured and kind not in known}
+    return known | guesses
+
+
+def _guess(config: Mapping[str, Any], measured: Sequence[tuple[Mapping[str, Any], Cost]]) -> Cost:
+    """The mean of the kinds on the same task and model, on the same task, under the same model, or of all."""
+
+    def names(other: Mapping[str, Any], groups: Sequence[str]) -> list[str]:
+        return [node_name(other, group) for group in groups]
+
+    for groups in (("benchmark", "model"), ("benchmark",), ("model",), ()):
+        like = [cost for other, cost in measured if names(other, groups) == names(config, groups)]
+        if like:
+            break
+    count = _models(config)
+    cpu = _mean(cost.cpu_seconds for cost in like)
+    return Cost([_mean(cost.seconds for cost in like) or 0.0] * count, None, "guess", [cpu] * count if cpu else None)
 
 
 def seconds_left(configs: Sequence[Mapping[str, Any]], results: Path) -> list[float | None]:
@@ -187,10 +197,12 @@ class Workload:
         ]
 
 
-def plan(configs: Sequence[Mapping[str, Any]], experiment: str | None = None) -> str:
+def plan(
+    configs: Sequence[Mapping[str, Any]], experiment: str | None = None, pilot_seconds: float = BEGIN_SECONDS
+) -> str:
     """How many runs, how many are done, what the others cost, and how the launcher would submit them.
 
-    `experiment` is that of `Sweep.create`.
+    `experiment` is that of `Sweep.create`; runs that experiments share count for the first.
     """
     launcher = check_launcher(configs)
     left = [configs[index] for index in unfinished(configs)]
@@ -198,7 +210,7 @@ def plan(configs: Sequence[Mapping[str, Any]], experiment: str | None = None) ->
     if not left:
         return lines[0]
     results = Path(configs[0]["results"])
-    known = costs(left, results)
+    known = costs(left, results, pilot_seconds)
     priced = [(config, cost) for config in left if (cost := known.get(kind_of(config)))]
     counts = Counter(cost.source for _, cost in priced)
     lines += [f"  {counts[source]} runs estimated from {text}" for source, text in _SOURCES.items() if counts[source]]
@@ -214,7 +226,25 @@ def plan(configs: Sequence[Mapping[str, Any]], experiment: str | None = None) ->
         cpu_seconds=[cost.cpu_of(done, count, threads) for cost, done, count in todo],
         memory_mb=max((cost.memory_mb for _, cost in priced if cost.memory_mb), default=None),
     )
-    return "\n".join(lines + launcher.describe(work))
+    hours = [seconds / 3600 for seconds in work.cpu_seconds]
+    return "\n".join([*lines, *_by_experiment([config for config, _ in priced], hours), *launcher.describe(work)])
+
+
+def _by_experiment(configs: Sequence[Mapping[str, Any]], hours: Sequence[float]) -> list[str]:
+    """A line for each experiment, where there are several: unfinished runs, their cost, and the paper's."""
+    groups: dict[str, list[tuple[Mapping[str, Any], float]]] = {}
+    for config, cost in zip(configs, hours, strict=True):
+        groups.setdefault((config.get("experiment") or {}).get("name") or "", []).append((config, cost))
+    if len(groups) < 2:
+        return []
+    width = max(len("experiment"), *map(len, groups))
+    lines = [f"{'experiment':{width}}  {'runs':>6}  {'core-hours':>10}  {'the paper':>10}"]
+    for name, members in groups.items():
+        tasks = {config["benchmark"]["name"] for config, _ in members}
+        each = (members[0][0].get("experiment") or {}).get("paper_core_hours")
+        paper = f"{each * len(tasks):,}" if each else "–"
+        lines.append(f"{name:{width}}  {len(members):6d}  {sum(cost for _, cost in members):10.1f}  {paper:>10}")
+    return lines
 
 
 def _done(config: Mapping[str, Any]) -> int:

@@ -15,40 +15,53 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from scorebo.launch.timings import Cost, spent
 from scorebo.threads import VARIABLES
 
-# Seconds after which no further kind of run is begun, and after which the pilot is ended, whatever it is at.
+# Seconds after which no further kind of run is begun, by default, and how much later the pilot is ended, whatever it
+# is at.
 BEGIN_SECONDS = 90.0
-END_SECONDS = 300.0
+GRACE_SECONDS = 210.0
 
 
-def pilot(kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, Cost]:
-    """The cost of each kind that could be measured in the time there is."""
+def pilot(kinds: Mapping[str, Mapping[str, Any]], seconds: float = BEGIN_SECONDS) -> dict[str, Cost]:
+    """The cost of each kind that could be measured in the time there is, one of each task first."""
     if not kinds:
         return {}
     what = "1 kind of run is" if len(kinds) == 1 else f"{len(kinds)} kinds of runs are"
     print(
-        f"{what} timed first, which takes {END_SECONDS / 60:g} min at most: after {BEGIN_SECONDS:g} s no further kind "
-        "is begun …",
+        f"{what} timed first, which takes {(seconds + GRACE_SECONDS) / 60:g} min at most: after {seconds:g} s no "
+        "further kind is begun …",
         file=sys.stderr,
         flush=True,
     )
     began = time.monotonic()
-    found = _read(_answers(kinds))
+    found = _read(_answers(in_turn(kinds), seconds))
     took = time.monotonic() - began
     print(f"{len(found)} of {len(kinds)} timed in {took:.0f} s", file=sys.stderr, flush=True)
     return found
 
 
-def _answers(kinds: Mapping[str, Mapping[str, Any]]) -> str:
+def in_turn(kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The first kind of every task, then the second of each, and so on: the rest is guessed from those timed."""
+    place: Counter[str] = Counter()
+    order = {}
+    for kind, config in kinds.items():
+        task = config["benchmark"]["name"]
+        order[kind] = place[task]
+        place[task] += 1
+    return {kind: kinds[kind] for kind in sorted(kinds, key=order.__getitem__)}
+
+
+def _answers(kinds: Mapping[str, Mapping[str, Any]], seconds: float) -> str:
     """What the pilot's process printed until it ended, or was ended with all that it had started."""
     threads = max(int(config["threads"]) for config in kinds.values())
     process = subprocess.Popen(
-        [sys.executable, "-m", "scorebo.launch.pilot"],
+        [sys.executable, "-m", "scorebo.launch.pilot", str(seconds)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -57,7 +70,7 @@ def _answers(kinds: Mapping[str, Mapping[str, Any]]) -> str:
     )
     try:
         lines = "\n".join(json.dumps([kind, config]) for kind, config in kinds.items())
-        return process.communicate(lines, timeout=END_SECONDS)[0]
+        return process.communicate(lines, timeout=seconds + GRACE_SECONDS)[0]
     except BaseException as error:  # also an interrupt, which does not reach another session
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -110,9 +123,9 @@ def main() -> None:
     from scorebo.launch.worker import peak_memory_mb, reset_peak_memory
 
     sys.path.insert(0, os.getcwd())
-    began = time.monotonic()
+    began, seconds = time.monotonic(), float(sys.argv[1])
     for line in sys.stdin:
-        if time.monotonic() - began > BEGIN_SECONDS:
+        if time.monotonic() - began > seconds:
             break
         kind, config = json.loads(line)
         reset_peak_memory()

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scorebo.data.sources import why_missing
 from scorebo.errors import InputError
 from scorebo.launch.base import Launcher, load_launcher
 from scorebo.launch.finished_runs import FinishedRuns
 from scorebo.launch.status import RunStatus, survey
 from scorebo.launch.sweep import SWEEPS, Sweep, sweeps_in
 from scorebo.store import RunStore
+
+Config = dict[str, Any]
 
 
 def unfinished(configs: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -33,6 +36,14 @@ def in_hand(configs: Sequence[Mapping[str, Any]], experiment: str) -> list[RunSt
     folders = {str(RunStore(".", config).folder) for config in configs}
     found = survey(results, experiment, tails=False).of("running", "queued")
     return [run for run in found if run.folder in folders]
+
+
+def with_data(configs: Sequence[Config]) -> tuple[list[Config], list[str]]:
+    """The runs on tasks whose data are there, and for every other task why it is left out."""
+    tasks = dict.fromkeys(config["benchmark"]["name"] for config in configs)
+    reasons = {task: reason for task in tasks if (reason := why_missing(task))}
+    kept = [config for config in configs if config["benchmark"]["name"] not in reasons]
+    return kept, [f"{task}, {reason}" for task, reason in reasons.items()]
 
 
 def check_launcher(configs: Sequence[Mapping[str, Any]]) -> Launcher:

@@ -98,7 +98,9 @@ def _membership(runs: Sequence[dict[str, Any]], query: Query) -> Membership:
     composer = Composer(query.config_dir)
     there, tasks = {run["run_id"] for run in runs}, {run["benchmark"] for run in runs}
     found: Membership = {}
-    for name in [query.experiment] if query.experiment else available("experiment", query.config_dir):
+    names = [query.experiment] if query.experiment else available("experiment", query.config_dir)
+    members = (member for name in names for member in composer.experiment(name).get("experiments") or [name])
+    for name in dict.fromkeys(members):  # in place of a union
         ids: dict[str, frozenset[str]] = {}
         for scale in (query.scale,) if query.scale else SCALES[::-1]:
             with contextlib.suppress(InputError):  # one whose figure is drawn from small fits has no runs

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -14,7 +16,7 @@ from scorebo.config.scale import SCALES, at_scale
 from scorebo.errors import InputError
 from scorebo.report.query import Query
 from scorebo.report.reference import outdated_runs, refusals
-from scorebo.report.selection import NoRunsError, Selection, select
+from scorebo.report.selection import NoRunsError, Selection, axes_of, possible_runs, select, wanted_runs
 from scorebo.report.statistics import health
 from scorebo.report.style import use_displays
 from scorebo.store import collect
@@ -56,6 +58,8 @@ class Evidence:
         self.query = query if isinstance(query, Query) else Query(query)
         self._collected = collect_asked(self.query) if table is None else table
         use_displays(self._collected, self.query.challenger)
+        # What could not be read.
+        self.problems: list[str] = list(self._collected.attrs.get("problems", ()))
         self._total = int(self._collected["run_id"].nunique())
         self.table = self.query.narrow(self._collected)
         self.unhealthy: set[str] = health.unhealthy_runs(self.table)
@@ -94,6 +98,36 @@ class Evidence:
         if isinstance(found, InputError):
             raise found
         return found
+
+    def experiments(self) -> list[Selection]:
+        """Every experiment that has runs here, those of the user's config folder included, but for unions of others."""
+        runs = self.table.drop_duplicates("run_id")
+        there = set(runs["run_id"])
+        found = []
+        for name in available("experiment", self.query.config_dir):
+            node = self._composer.experiment(name)
+            # A union names no tasks; nothing is composed for an experiment on other tasks or with other methods.
+            if node.get("benchmarks") and possible_runs(runs, node):
+                query = replace(self.query, experiment=name, everything=False)
+                with contextlib.suppress(InputError):
+                    if wanted_runs(runs, query, self._composer)[1] & there:
+                        found.append(self.of(name))
+        return found
+
+    def members(self, experiment: str) -> list[Selection]:
+        """The experiments that a union consists of, as far as they have runs here; of any other itself."""
+        names = self._composer.experiment(experiment).get("experiments")
+        if not names:
+            return [self.of(experiment)]
+        found = []
+        for name in names:
+            with contextlib.suppress(NoRunsError):
+                found.append(self.of(name))
+        return found
+
+    def axes(self, chosen: Selection) -> dict[str, list[Any]]:
+        """The tasks, methods and seeds of an experiment that pass the filters, and its models if it names any."""
+        return axes_of(self._composer.experiment(str(chosen.experiment)), str(chosen.scale), self.query)
 
     def everything(self) -> Evidence:
         """The same for every run in the folders."""

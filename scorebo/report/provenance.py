@@ -27,8 +27,8 @@ from scorebo.store.environment import git_state, package_versions
 FIELDS = {".pdf": "Subject", ".png": "Description", ".svg": "Description"}
 DIGITS = 12  # of a run's identity, as in the name of its folder
 KIND = "scorebo figure"
-# Not part of what is drawn: how long it took, and on which machine.
-_LEFT_OUT = ("wall_seconds_", "cpu_seconds_", "mcmc_wall_seconds")
+# Not part of what is drawn: how long it took, and what the audit alone reads.
+_LEFT_OUT = ("wall_seconds_", "cpu_seconds_", "mcmc_wall_seconds", "acquisition_fallbacks", "jittered_blocks")
 _DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 
 

@@ -70,13 +70,14 @@ class Selection:
 
     @property
     def found(self) -> int:
-        """How many runs there are."""
-        return int(self.table["run_id"].nunique())
+        """How many of the wanted runs there are."""
+        return len(self.wanted & set(self.table["run_id"]))
 
     @property
     def ended(self) -> int:
-        """How many of the runs that are there have ended."""
-        return int(self.table.drop_duplicates("run_id", keep="last")["finished"].astype(bool).sum())
+        """How many of the wanted runs that are there have ended."""
+        last = self.table.drop_duplicates("run_id", keep="last")
+        return int(last.loc[last["run_id"].isin(self.wanted), "finished"].astype(bool).sum())
 
     @property
     def missing(self) -> list[str]:
@@ -101,18 +102,23 @@ def select(
         composer: of an earlier selection, whose compositions are used again.
         total: how many runs there are with those that do not pass the filters; by default those in the table.
     """
-    there = frozenset(table["run_id"])
+    runs = table.drop_duplicates("run_id")
+    there = frozenset(runs["run_id"])
     total = len(there) if total is None else total
     if query.experiment is None:
         _refuse_different_settings(table, query.folders)
         again = replace(query, everything=True)
         return Selection(again, table, len(there), total - len(there), there)
     composer = composer or Composer(query.config_dir)
-    best, wanted = _wanted(table, query, composer)
-    found = wanted & there
+    best, wanted = wanted_runs(runs, query, composer)
+    found = (wanted | _shown_ids(query, best, composer, set(runs["benchmark"]))) & there
+    if not wanted & there:
+        tasks = set(runs["benchmark"])
+        configs = {scale: experiment_runs(query.experiment, scale, composer, tasks, query) for scale in _scales(query)}
+        raise _nothing(query, configs, runs)
     rows = table[table["run_id"].isin(found)].reset_index(drop=True)
-    axes = _axes(composer.experiment(query.experiment), best, query)
-    expected = math.prod(len(values) for values in axes.values())
+    axes = axes_of(composer.experiment(query.experiment), best, query)
+    expected = math.prod(len(values) for values in axes.values()) if "benchmark" in axes else len(wanted)
     return Selection(replace(query, scale=best), rows, expected, total - len(found), wanted)
 
 
@@ -131,27 +137,27 @@ def selected_ids(query: Query) -> set[str] | None:
     return set((select(table, query).table if query.experiment else table)["run_id"])
 
 
-def _wanted(table: pd.DataFrame, query: Query, composer: Composer) -> tuple[str, frozenset[str]]:
-    """The scale at which most of the experiment's runs are in the table, and the ids of its runs at that scale."""
+def wanted_runs(runs: pd.DataFrame, query: Query, composer: Composer) -> tuple[str, frozenset[str]]:
+    """The scale at which most of the experiment's runs are there, of a row each, and the ids of its runs at it."""
     experiment = str(query.experiment)
-    scales = SCALES[::-1] if query.scale is None else (query.scale,)
-    there, tasks = set(table["run_id"]), set(table["benchmark"])
-    possible = _possible(table, composer.experiment(experiment), query.challenger)
+    there, tasks = set(runs["run_id"]), set(runs["benchmark"])
+    possible = possible_runs(runs, composer.experiment(experiment), query.challenger)
     wanted: dict[str, frozenset[str]] = {}
-    for scale in scales:
+    for scale in _scales(query):
         wanted[scale] = experiment_ids(experiment, scale, composer, tasks, query)
         if wanted[scale] >= possible:
             break  # no other scale can have more
     best = max(wanted, key=lambda scale: len(wanted[scale] & there))  # the first of equals
-    if not wanted[best] & there:
-        configs = {scale: experiment_runs(experiment, scale, composer, tasks, query) for scale in scales}
-        raise _nothing(query, configs, table)
     return best, wanted[best]
 
 
-def _possible(table: pd.DataFrame, experiment: Mapping[str, Any], challenger: str | None) -> set[str]:
-    """The ids of the runs in a table that could be an experiment's at some scale, by what it says of their names."""
-    runs = table.drop_duplicates("run_id")
+def _scales(query: Query) -> tuple[str, ...]:
+    """The scales at which an experiment's runs are looked for, the largest first."""
+    return SCALES[::-1] if query.scale is None else (query.scale,)
+
+
+def possible_runs(runs: pd.DataFrame, experiment: Mapping[str, Any], challenger: str | None = None) -> set[str]:
+    """The ids of the runs, a row each, that could be an experiment's at some scale, by what it says of their names."""
     for axis, key in AXES.items():
         names = {name for scale in SCALES for name in at_scale(experiment, scale).get(key) or []}
         if names:
@@ -177,6 +183,17 @@ def _refuse_different_settings(table: pd.DataFrame, results: Sources) -> None:
             )
 
 
+def _shown_ids(query: Query, scale: str, composer: Composer, tasks: Collection[str]) -> frozenset[str]:
+    """The ids of runs that the query's experiment shows beside its own where they are there."""
+    names = composer.experiment(str(query.experiment)).get("shown_acquisitions") or []
+    names = [name for name in names if query.takes("acquisition", name)]
+    overrides = _overrides(str(query.experiment), scale, composer, tasks, query) if names else []
+    if not overrides:
+        return frozenset()
+    others = [override for override in overrides if not override.startswith("acquisition=")]
+    return frozenset(sweep_ids([*others, f"experiment.acquisitions=[{','.join(names)}]"], composer))
+
+
 def experiment_ids(
     experiment: str, scale: str, composer: Composer, tasks: Collection[str], query: Query | None = None
 ) -> frozenset[str]:
@@ -199,7 +216,7 @@ def _overrides(
 ) -> list[str]:
     """The sweep of `experiment_runs`; empty if there are none."""
     node = composer.experiment(experiment)
-    axes, own = _axes(node, scale, query), _axes(node, scale, None)
+    axes, own = axes_of(node, scale, query), axes_of(node, scale, None)
     more = []
     if query is not None and query.challenger and query.challenger not in own.get("acquisition", [query.challenger]):
         own["acquisition"] = [*own["acquisition"], query.challenger]
@@ -212,7 +229,7 @@ def _overrides(
     return [f"experiment={experiment}", f"scale={scale}", *more, *chosen]
 
 
-def _axes(experiment: Mapping[str, Any], scale: str, query: Query | None) -> dict[str, list[Any]]:
+def axes_of(experiment: Mapping[str, Any], scale: str, query: Query | None) -> dict[str, list[Any]]:
     """The tasks, models, methods and seeds of an experiment at a scale, as far as it names them, that pass filters.
 
     The query's challenger is one of the methods.

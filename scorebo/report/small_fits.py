@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 GRID = 201
 POINTS, SETS = 6, 3
-EXACT_SAMPLES = 2048
 
 
 @functools.cache
@@ -43,13 +42,12 @@ def distances_per_set(model: FullyBayesianGP, distance: str) -> tuple[Tensor, Te
     """Each set's distance to the mixture at the grid: by moment matching, exactly, and the sets' variances of y.
 
     Returns:
-        Three tensors `GRID x M`; "exactly" is quasi-Monte Carlo with 2048 samples.
+        Three tensors `GRID x M`.
     """
     from scorebo.acquisition import SAL
 
-    matched = SAL(model, distance)
-    sampled = SAL(model, distance, estimator="monte_carlo", num_samples=EXACT_SAMPLES)
+    acquisitions = (SAL(model, distance, estimator=name) for name in ("moment_matching", "exact"))
     mean, variance = model.marginals(grid(), observation_noise=True)
     moments = mean.detach(), variance.detach()
-    near, exact = (each.per_set(*moments, each.levels).detach() for each in (matched, sampled))
+    near, exact = (each.per_set(*moments, each.levels).detach() for each in acquisitions)
     return near, exact, moments[1]

@@ -6,8 +6,9 @@ Okabe and Ito's, which stay apart for color-blind readers; markers repeat the di
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -38,9 +39,12 @@ TASKS = (
     *("lcbench_126026", "lcbench_167168", "lcbench_168868", "lcbench_189873"),
 )
 METHODS = (
-    *("qbmgp", "bqbc", "bald", "sal_ws", "sal_hr", "sal_kl", "sal_ws_mc", "sal_hr_mc", "sal_kl_mc", "balm"),
+    *("qbmgp", "bqbc", "bald", "sal_ws", "sal_hr", "sal_kl"),
+    *("sal_ws_exact", "sal_hr_exact", "sal_ws_mc", "sal_hr_mc", "sal_kl_mc", "balm"),
     *("jes", "mes", "pes", "nei", "nei_map", "nei_plain", "ucb", "thompson"),
-    *("scorebo_hr", "scorebo_ws", "scorebo_kl", "scorebo_hr_mc", "scorebo_ws_mc", "sobol", "random"),
+    *("scorebo_hr", "scorebo_ws", "scorebo_kl"),
+    *("scorebo_hr_exact", "scorebo_ws_exact", "scorebo_kl_exact", "scorebo_hr_mc", "scorebo_ws_mc"),
+    *("sobol", "random"),
 )
 MODELS = ("true", "bo_lognormal", "botorch")
 # For methods whose display has no color: a user's own.
@@ -52,6 +56,8 @@ CHALLENGER = MethodStyle("#000000", "*", "-", 2.2)
 # The display nodes that are stored with the runs that are shown, by node and name.
 _stored: dict[str, Mapping[str, Mapping[str, str]]] = {}
 _challengers: set[str] = set()
+# Labels that a caller gave to names of tasks, methods and models, for the figure that is being drawn.
+_given: dict[str, str] = {}
 
 FORMATS = {
     # Without dates the same table gives the same bytes.
@@ -103,6 +109,18 @@ def use_displays(table: pd.DataFrame, challenger: str | None = None) -> None:
     _challengers.update({challenger} if challenger else ())
 
 
+@contextlib.contextmanager
+def labeled(labels: Mapping[str, str]) -> Iterator[None]:
+    """Show tasks, methods and models under these labels, by name, while the context lasts."""
+    before = dict(_given)
+    _given.update(labels)
+    try:
+        yield
+    finally:
+        _given.clear()
+        _given.update(before)
+
+
 def display(node: str, name: str) -> Mapping[str, str]:
     """How a name of a benchmark, a model or an acquisition is shown: as stored, or else as the project's own config."""
     return _stored.get(node, {}).get(name) or _own_display(node, name)
@@ -118,14 +136,16 @@ def _own_display(node: str, name: str) -> Mapping[str, str]:
 
 def title(task: str) -> str:
     """A task's name in words."""
-    return display("benchmark", task).get("label") or task.replace("_", " ").strip().capitalize()
+    return _given.get(task) or display("benchmark", task).get("label") or task.replace("_", " ").strip().capitalize()
 
 
 def label(method: str) -> str:
     """A method's name in words; with a model (`nei@botorch`), the model in words too."""
+    if method in _given:
+        return _given[method]
     name, at, model = method.partition("@")
-    words = display("acquisition", name).get("label") or name.upper().replace("_", "-")
-    return f"{words}, {display('model', model).get('label', model)}" if at else words
+    words = _given.get(name) or display("acquisition", name).get("label") or name.upper().replace("_", "-")
+    return f"{words}, {_given.get(model) or display('model', model).get('label', model)}" if at else words
 
 
 def task_order(tasks: Iterable[str]) -> list[str]:

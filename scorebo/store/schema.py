@@ -108,7 +108,7 @@ class ModelQuality(TypedDict):
         Number, Column("negative log predictive density in the task's units", "al_mll", of_model=True)
     ]
     rmse: Annotated[Number, Column("RMSE", "al_rmse", of_model=True, log=True)]
-    jittered_blocks: int | None
+    jittered_blocks: Annotated[int | None, Column()]
 
 
 class OptimizationMetrics(TypedDict):
@@ -151,7 +151,7 @@ class Fit(TypedDict):
 
     decomposition_error: Annotated[Number, Column()]
     acquisition_value: Annotated[Number, Column()]
-    acquisition_fallbacks: int | None
+    acquisition_fallbacks: Annotated[int | None, Column()]
     mcmc: dict[str, Any] | None  # the scalar ones become columns `mcmc_…`
     hyperparameters: dict[str, Any] | None
     noise_floor: float | None

@@ -3,16 +3,18 @@
 Every point is measured in a process of its own on one core, in seconds of the processor, and given up after `--limit`.
 Compiled code of this project is cached on disk and not counted; BoTorch compiles for every number of observations, as
 it must in a run. The outputs depend on the first six inputs. Prints and stores the table, draws the figure, and fits
-exponents: seconds ~ n^a for n ≥ 100, seconds ~ D^b for D ≥ 6. What is not measured this time keeps its rows: BoTorch's
-SCoreBO-HR takes minutes a point.
+exponents: seconds ~ n^a for n ≥ 100, seconds ~ D^b for D ≥ 6. `before` is the code of another commit, unpacked by
+`git archive`. What is not measured this time keeps its rows: BoTorch's SCoreBO-HR takes minutes a point.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import math
-import multiprocessing
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -24,13 +26,14 @@ limit_threads(1)
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
+from revisions import BEFORE, environment, trees  # noqa: E402
 
 SIZES = (10, 20, 50, 100, 200, 400)
 DIMENSIONS = (1, 2, 6, 12, 25, 100, 388)
 FIXED_SIZE, FIXED_DIMENSION = 50, 6
 NUM_MCMC_SAMPLES, NUM_OPTIMA, FEATURES = 16, 8, 2048
 KINDS = ("SAL-HR", "SCoreBO-HR")
-IMPLEMENTATIONS = ("scorebo, nuts", "scorebo, sequential", "BoTorch")
+IMPLEMENTATIONS = ("scorebo, nuts", "scorebo, sequential", "before, nuts", "BoTorch")
 # Of the covariances of one batch of BoTorch's points.
 PEER_BYTES = 2e9
 # From here on a power of n, or of D, is a fair description.
@@ -46,14 +49,36 @@ def main() -> None:
     parser.add_argument("--dimensions", type=int, nargs="*", default=list(DIMENSIONS), help="dimensions, n = 50")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds after which a point is given up")
     parser.add_argument("--out", type=Path, default=Path("results/growth"), help="folder of the table and the figure")
+    parser.add_argument("--before", metavar="REVISION", default=BEFORE, help=f"the other commit, or none ({BEFORE})")
+    parser.add_argument("--measure", nargs=4, metavar=("KIND", "NAME", "N", "D"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.measure:
+        kind, name, *numbers = options.measure
+        print(json.dumps(measure_here(kind, name, *map(int, numbers))))
+        return
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "growth.csv"
     table = pd.read_csv(file) if file.exists() else pd.DataFrame()
     points = {(n, FIXED_DIMENSION) for n in options.sizes} | {(FIXED_SIZE, D) for D in options.dimensions}
+    with trees(options.before) as places:
+        table = measure_all(options, points, table, places, file)
+    for line in exponents(table):
+        print(line)
+    draw(table, options.out / "growth.png")
+
+
+def measure_all(
+    options: argparse.Namespace,
+    points: set[tuple[int, int]],
+    table: pd.DataFrame,
+    places: dict[str, Path],
+    file: Path,
+) -> pd.DataFrame:
+    """The table with a new row for each point, stored after each."""
     for kind, name, (n, D) in itertools.product(options.kinds, options.implementations, sorted(points)):
         key = {"iteration": kind, "implementation": name, "n": n, "D": D}
-        row = {**key, **measure(kind, name, n, D, options.limit)}
+        place = places["before" if name.startswith("before") else "now"]
+        row = {**key, **measure(kind, name, n, D, options.limit, place)}
         print(
             "  ".join(f"{value:.3g}" if isinstance(value, float) else f"{value}" for value in row.values()), flush=True
         )
@@ -61,34 +86,27 @@ def main() -> None:
             table = table[~np.logical_and.reduce([table[column] == value for column, value in key.items()])]
         table = pd.concat([table, pd.DataFrame([row])], ignore_index=True)
         table.sort_values(list(key)).to_csv(file, index=False)
-    for line in exponents(table):
-        print(line)
-    draw(table, options.out / "growth.png")
+    return table
 
 
-def measure(kind: str, name: str, n: int, D: int, limit: float) -> dict[str, float]:
+def measure(kind: str, name: str, n: int, D: int, limit: float, place: Path) -> dict[str, float]:
     """Seconds by phase, or the limit and `finished` 0 where it was reached, or the process died."""
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_measure, args=(kind, name, n, D, sender))
-    process.start()
-    sender.close()  # so that a process that dies is not waited for
+    command = [sys.executable, str(Path(__file__).resolve()), "--measure", kind, name, str(n), str(D)]
     try:
-        phases = receiver.recv() if receiver.poll(limit) else {}
-    except EOFError:
-        phases = {}
-    done = bool(phases)
-    process.kill()
-    process.join()
-    return {**phases, "seconds": sum(phases.values()) if done else limit, "finished": int(done)}
+        done = subprocess.run(
+            command, env=environment(place), cwd=place, stdout=subprocess.PIPE, text=True, timeout=limit, check=True
+        )
+        phases = json.loads(done.stdout.splitlines()[-1])
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+        return {"seconds": limit, "finished": 0}
+    return {**phases, "seconds": sum(phases.values()), "finished": 1}
 
 
-def _measure(kind: str, name: str, n: int, D: int, sender: Any) -> None:
-    """In the child: one iteration at `n` observations in `D` dimensions."""
+def measure_here(kind: str, name: str, n: int, D: int) -> dict[str, float]:
+    """One iteration at `n` observations in `D` dimensions, in this process."""
     if name == "BoTorch":
-        sender.send(botorch_iteration(kind, n, D))
-    else:
-        sender.send(our_iteration(kind, name.rsplit(maxsplit=1)[-1], n, D))
+        return botorch_iteration(kind, n, D)
+    return our_iteration(kind, name.rsplit(maxsplit=1)[-1], n, D)
 
 
 def data(n: int, D: int) -> tuple[Any, Any]:
@@ -193,7 +211,7 @@ def draw(table: pd.DataFrame, file: Path) -> None:
     figure, panels = plt.subplots(2, 2, figsize=(8, 6), sharex="col", sharey=True, layout="constrained")
     for (row, kind), (column, axis) in itertools.product(enumerate(KINDS), enumerate(("n", "D"))):
         panel = panels[row, column]
-        for name, color in zip(IMPLEMENTATIONS, ("C1", "C2", "C0"), strict=True):
+        for name, color in zip(IMPLEMENTATIONS, ("C1", "C2", "C3", "C0"), strict=True):
             line = along(table, kind, name, axis)
             ended, given_up = line[line["finished"] == 1], line[line["finished"] == 0]
             panel.plot(ended[axis], ended["seconds"], marker="o", color=color, label=name)

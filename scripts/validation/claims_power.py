@@ -325,15 +325,15 @@ def _alike(study: Study, column: str, tasks: Sequence[str], first: str, second: 
 
 def matching(study: Study) -> None:
     """P12."""
-    study.tables["sal_mc"] = _alike(study, "negative_mll", active_learning.TASKS, "sal_ws", "sal_ws_mc", "SAL")
-    pair = ("scorebo_hr", "scorebo_hr_mc")
+    study.tables["sal_mc"] = _alike(study, "negative_mll", active_learning.TASKS, "sal_ws", "sal_ws_exact", "SAL")
+    pair = ("scorebo_hr", "scorebo_hr_exact")
     study.tables["scorebo_mc"] = _alike(study, "inference_regret", optimization.TASKS, *pair, "SCoreBO")
 
 
 def distances(study: Study) -> None:
     """P13."""
     behind = PAIR * study.by("WS")
-    levels = {"scorebo_hr_mc": -behind, "scorebo_ws_mc": 0.0}
+    levels = {"scorebo_hr_exact": -behind, "scorebo_ws_exact": 0.0}
     study.tables["distances_ws"] = ends(study, "inference_regret", optimization.TASKS, lambda task: levels)
     pair = ("scorebo_hr", "scorebo_kl")
     study.tables["distances_kl"] = _alike(study, "inference_regret", optimization.TASKS, *pair, "KL")

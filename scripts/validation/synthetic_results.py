@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,8 @@ def write_records(folder: Path, run: str, records: Iterable[Mapping[str, Any]]) 
     (folder / "records.jsonl").write_bytes(data)
     marker = {"format": FORMAT, "run_id": run, "records": len(lines), "sha256": hashlib.sha256(data).hexdigest()}
     (folder / "finished.json").write_bytes(seal(marker))
+    # What shows results says from this that they are invented.
+    (folder / "environment.json").write_text(json.dumps({"sessions": [{"synthetic": True}]}))
 
 
 def invent(run: str, config: Mapping[str, Any], dim: int) -> list[dict[str, Any]]:
@@ -107,7 +110,8 @@ def invent(run: str, config: Mapping[str, Any], dim: int) -> list[dict[str, Any]
     own = generator("synthetic", task, model, method, config["seed"])
     numbers = _metrics(own, task, model, method, count) | _sampler(own, count)
     draws = _hyperparameters(own, task, method, count, sets, dim)
-    points = own.random((total + 1, dim)).tolist()
+    design = generator("synthetic", task, config["seed"], "design").random((initial, dim))  # the same for every method
+    points = [*design.tolist(), *own.random((total + 1 - initial, dim)).tolist()]
     seconds = own.gamma(4.0, 0.25, (total + 1, len(PHASES))) * list(PHASES.values())
     records = []
     for k in range(1, total + 2):

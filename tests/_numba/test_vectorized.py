@@ -2,7 +2,7 @@ import numba
 import numpy as np
 from scipy.special import erfcx as reference_erfcx
 
-from scorebo._numba._vectorized import erfcx, exp
+from scorebo._numba._vectorized import erfcx, exp, log
 
 
 @numba.njit(error_model="numpy", fastmath={"contract", "nsz"})
@@ -19,6 +19,19 @@ def scaled_tails(x):
     for i in range(len(x)):
         result[i] = erfcx(x[i])
     return result
+
+
+@numba.njit(error_model="numpy", fastmath={"contract", "nsz"})
+def logarithms(x):
+    result = np.empty_like(x)
+    for i in range(len(x)):
+        result[i] = log(x[i])
+    return result
+
+
+def test_log_of_normal_numbers():
+    x = np.concatenate([np.linspace(0.1, 3, 3001), np.geomspace(3e-308, 1e308, 5001), 1 - np.geomspace(1e-16, 0.5, 99)])
+    np.testing.assert_allclose(logarithms(x), np.log(x), rtol=3e-16, atol=2e-16)
 
 
 def test_exp_in_its_whole_range():

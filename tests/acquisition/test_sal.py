@@ -63,6 +63,26 @@ class TestReverseKLMonteCarlo(AcquisitionContract):
         return SAL(model, distance="reverse_kl", estimator="monte_carlo", num_samples=64)
 
 
+class TestHellingerExact(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, distance="hellinger", estimator="exact")
+
+
+class TestWassersteinExact(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, distance="wasserstein", estimator="exact")
+
+
+class TestKLExact(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, distance="kl", estimator="exact")
+
+
+class TestReverseKLExact(AcquisitionContract):
+    def build(self, model):
+        return SAL(model, distance="reverse_kl", estimator="exact")
+
+
 class TestNoiseless(AcquisitionContract):
     gradient_step = 1e-6
 
@@ -102,6 +122,7 @@ def test_identical_sets_do_not_disagree(distance):
     X = points(50, 2).unsqueeze(1)
     assert (SAL(model, distance=distance)(X) == 0).all()
     assert SAL(model, distance=distance, estimator="monte_carlo")(X).abs().max() < 1e-7
+    assert SAL(model, distance=distance, estimator="exact")(X).abs().max() < 1e-7
 
 
 def test_is_the_mean_of_the_sets_distances():
@@ -125,7 +146,9 @@ def test_slices_do_not_change_the_estimate(distance, monkeypatch):
     ("options", "message"),
     [
         ({"distance": "helinger"}, "hellinger, kl, reverse_kl, wasserstein"),
-        ({"estimator": "mc"}, "moment_matching, monte_carlo"),
+        ({"estimator": "mc"}, "exact, moment_matching, monte_carlo"),
+        ({"estimator": "exact", "num_samples": 64}, "num_samples is that of Monte Carlo.*exact it has no effect"),
+        ({"estimator": "exact", "marginal_variance": "mean"}, "with estimator exact it has no effect"),
         ({"num_samples": 0}, "num_samples"),
         ({"num_samples": 2.5}, "num_samples"),
         ({"seed": -1}, "seed"),

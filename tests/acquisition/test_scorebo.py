@@ -88,6 +88,36 @@ class TestGaussianMonteCarlo(OptimaContract):
         return SCoreBO(model, inputs, outputs, estimator="monte_carlo", num_samples=64, conditional="gaussian")
 
 
+class TestHellingerExact(OptimaContract):
+    def build_with(self, model, inputs, outputs):
+        return SCoreBO(model, inputs, outputs, estimator="exact")
+
+
+class TestWassersteinExact(OptimaContract):
+    def build_with(self, model, inputs, outputs):
+        return SCoreBO(model, inputs, outputs, distance="wasserstein", estimator="exact")
+
+
+class TestKLExact(OptimaContract):
+    def build_with(self, model, inputs, outputs):
+        return SCoreBO(model, inputs, outputs, distance="kl", estimator="exact")
+
+
+class TestReverseKLExact(OptimaContract):
+    def build_with(self, model, inputs, outputs):
+        return SCoreBO(model, inputs, outputs, distance="reverse_kl", estimator="exact")
+
+
+class TestLocationExact(OptimaContract):
+    def build_with(self, model, inputs, outputs):
+        return SCoreBO(model, inputs, None, condition_on="location", estimator="exact")
+
+
+class TestGaussianExact(OptimaContract):
+    def build_with(self, model, inputs, outputs):
+        return SCoreBO(model, inputs, outputs, estimator="exact", conditional="gaussian")
+
+
 class _Example:
     """Two sets with one optimum each at one point, and everything about them by quadrature."""
 
@@ -206,10 +236,15 @@ def test_distances_are_those_of_the_integrals(distance, condition_on):
     # difference would be larger by far.
     np.testing.assert_allclose(sampled.flatten().numpy(), expected_exact, atol=2e-4)
     assert max(abs(np.array(expected_exact) - expected_matched)) > 1e-3
+    options = {"distance": distance, "condition_on": condition_on, "estimator": "exact"}
+    acqf = SCoreBO(example.model, example.inputs, example.outputs, **options)
+    found = acqf.per_optimum(example.x, acqf.levels).flatten().numpy()
+    # What is left is the error of the table above.
+    np.testing.assert_allclose(found, expected_exact, atol=5e-6 if distance != "wasserstein" else 1e-4)
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
-@pytest.mark.parametrize("estimator", ["moment_matching", "monte_carlo"])
+@pytest.mark.parametrize("estimator", ["moment_matching", "monte_carlo", "exact"])
 def test_is_sal_where_the_optimum_tells_nothing(distance, estimator):
     model = random_ensemble(0)
     sets = {name: getattr(model, name) for name in ("outputscale", "noise", "mean")}
@@ -285,7 +320,8 @@ def test_is_the_mean_over_optima_and_sets():
     ("options", "message"),
     [
         ({"distance": "helinger"}, "hellinger, kl, reverse_kl, wasserstein"),
-        ({"estimator": "mc"}, "moment_matching, monte_carlo"),
+        ({"estimator": "mc"}, "exact, moment_matching, monte_carlo"),
+        ({"estimator": "exact", "num_samples": 64}, "num_samples is that of Monte Carlo"),
         ({"condition_on": "both"}, "joint, location, value"),
         ({"conditional": "normal"}, "exact, gaussian"),
         ({"truncate": "no"}, "truncate"),

@@ -38,7 +38,10 @@ def complete(*words):
         (["run", "benchmark=gramacy"], ["benchmark=gramacy1", "benchmark=gramacy2"]),
         (["run", "--quiet", "seed=1", "mcmc=s"], ["mcmc=sequential"]),
         (["run", "model=al_lognormal_"], ["model=al_lognormal_no_outputscale"]),
-        (["sweep", "acquisition=bald,sal_h"], ["acquisition=bald,sal_hr", "acquisition=bald,sal_hr_mc"]),
+        (
+            ["sweep", "acquisition=bald,sal_h"],
+            [f"acquisition=bald,{name}" for name in ("sal_hr", "sal_hr_exact", "sal_hr_mc")],
+        ),
         (["sweep", "experiment=demo"], ["experiment=demo", "experiment=demo_bo"]),
         (["sweep", "launcher=slurm_paper"], ["launcher=slurm_paper", "launcher=slurm_paper_structured"]),
         (["sweep", "scale=s"], ["scale=small", "scale=smoke"]),

@@ -247,10 +247,49 @@ class TestScales:
             sweep_configs(["experiment=mine"], tmp_path)
 
 
+class TestUnion:
+    """experiment=paper: the runs of many experiments."""
+
+    def test_it_has_the_runs_of_its_members_once(self, composer):
+        members = composer.experiment("paper").experiments
+        ids = sweep_ids(["experiment=paper", "seed=1"], composer)
+        assert ids == sweep_ids([f"experiment={','.join(members)}", "seed=1"], composer)
+        assert set(members) == set(REPETITIONS) | {"pd1_few_samples"}
+
+    def test_each_run_belongs_to_the_first_member_that_has_it(self, sweep):
+        configs = sweep(["experiment=paper", "benchmark=ishigami,branin", "seed=26,1"])
+        named = {c["experiment"]["name"] for c in configs if c["benchmark"]["name"] == "ishigami"}
+        assert named == {"al_mll", "sal_mc", "ishigami_hyperparameters_no_outputscale"}
+        assert {c["seed"] for c in configs if c["benchmark"]["name"] == "ishigami"} == {1}
+        assert {c["seed"] for c in configs if c["benchmark"]["name"] == "branin"} == {1, 26}
+
+    def test_at_a_smaller_scale(self, sweep):
+        (config,) = sweep(["experiment=paper", "scale=smoke", "benchmark=branin", "acquisition=jes", "seed=1"])
+        assert config["benchmark"]["total"] == 10
+        assert config["mcmc"]["num_features"] == 1024
+
+    @pytest.mark.parametrize(
+        ("overrides", "message"),
+        [
+            (["benchmark=gramacy"], "experiment=paper has no benchmark 'gramacy'. It has: gramacy1"),
+            (["seed=51"], "experiment=paper has no seed 51. It has: 1 to 50"),
+            (["model=saas"], "model=saas: experiment=paper is a union; change one of its experiments"),
+            (["experiment.seeds=3"], "experiment.seeds=3: experiment=paper is a union"),
+        ],
+    )
+    def test_mistakes_are_explained(self, overrides, message, sweep):
+        with pytest.raises(InputError, match=message):
+            sweep(["experiment=paper", *overrides])
+
+    def test_a_single_run_has_one_experiment(self):
+        with pytest.raises(InputError, match="experiment=paper is a union of experiments, for sweeps alone"):
+            compose(["experiment=paper", "benchmark=branin", "acquisition=jes"])
+
+
 class TestFigures:
     def test_every_figure_has_an_experiment_of_its_name(self, composer):
         figures = set(REPETITIONS) | WITHOUT_RUNS
-        assert set(available("experiment")) == figures | {"demo", "demo_bo"} | WITHOUT_FIGURE
+        assert set(available("experiment")) == figures | {"demo", "demo_bo", "paper"} | WITHOUT_FIGURE
         for name in figures:
             node = composer.experiment(name)
             assert node.name == name

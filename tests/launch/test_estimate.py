@@ -10,6 +10,7 @@ import pytest
 from sweeps import sweep_of
 
 from scorebo.config import as_dict, compose
+from scorebo.config.sweep import sweep_configs
 from scorebo.launch import estimate, pilot
 from scorebo.launch.estimate import Stored, extrapolated, kind_of, plan
 from scorebo.launch.timings import Cost, Spent, iteration_timings, seconds_per_iteration, spent
@@ -98,7 +99,7 @@ def test_plan_tells_what_is_left_and_what_it_costs(tmp_path, monkeypatch):
     make_run(tmp_path, configs[1], 4)
     hour = Cost([720.0] * 5, 5000.0, "pilot")  # five iterations with a model
     monkeypatch.setattr(estimate.Stored, "cost", lambda *_: None)
-    monkeypatch.setattr("scorebo.launch.pilot.pilot", lambda kinds: dict.fromkeys(kinds, hour))
+    monkeypatch.setattr(estimate, "pilot", lambda kinds, seconds: dict.fromkeys(kinds, hour))
     text = plan(configs)
     assert "10 runs, 1 of them finished already" in text
     # Eight whole hours and one with two of its five iterations done, on two cores each.
@@ -116,6 +117,7 @@ def test_pilot_measures_every_kind_it_can_and_stores_nothing(tmp_path, monkeypat
     broken = sweep_of(tmp_path, range(1, 2), task="ReturnsNaN")[0]
     lines = "".join(json.dumps([name, config]) + "\n" for name, config in (("broken", broken), ("good", good)))
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    monkeypatch.setattr("sys.argv", ["pilot", "90"])
     pilot.main()
     captured = capsys.readouterr()
     (answer,) = map(json.loads, captured.out.splitlines())
@@ -159,13 +161,58 @@ def test_the_pilot_ends_when_it_said(tmp_path, monkeypatch, capfd):
     """Also in the middle of an evaluation, with whatever that has started."""
     (tmp_path / "bed").touch()
     config = sweep_of(tmp_path / "results", range(1, 2), task="Sleepy", bed=str(tmp_path / "bed"), at=1)[0]
-    monkeypatch.setattr(pilot, "END_SECONDS", 3.0)
+    monkeypatch.setattr(pilot, "GRACE_SECONDS", 2.0)
     began = time.monotonic()
-    assert pilot.pilot({"asleep": config}) == {}
+    assert pilot.pilot({"asleep": config}, 1.0) == {}
     assert time.monotonic() - began < 6.0
     told = capfd.readouterr().err
     assert "1 kind of run is timed first, which takes 0.05 min at most" in told
     assert re.search(r"^0 of 1 timed in [345] s$", told, re.MULTILINE)
+
+
+def test_one_kind_of_each_task_is_timed_first():
+    kinds = {f"{task} {method}": {"benchmark": {"name": task}} for task in "ab" for method in "xyz"}
+    assert list(pilot.in_turn(kinds)) == ["a x", "b x", "a y", "b y", "a z", "b z"]
+
+
+def test_a_guess_comes_from_the_most_similar_kinds(tmp_path, monkeypatch):
+    overrides = "benchmark=gramacy1,branin,hartmann3", "acquisition=random,sobol", "benchmark.total=10"
+    configs = sweep_configs([*overrides, f"results={tmp_path}"])
+    seconds = {"gramacy1": 1.0, "branin": 3.0}
+
+    def of_random(kinds, _):
+        names = {
+            kind: (json.loads(kind)["benchmark"]["name"], json.loads(kind)["acquisition"]["name"]) for kind in kinds
+        }
+        return {
+            kind: Cost([seconds[t]], None, "pilot", [seconds[t]]) for kind, (t, a) in names.items() if (t, a) in timed
+        }
+
+    timed = {("gramacy1", "random"), ("branin", "random")}
+    monkeypatch.setattr(estimate, "pilot", of_random)
+    found = {
+        (config["benchmark"]["name"], config["acquisition"]["name"]): cost.cpu_seconds[0]
+        for config in configs
+        for cost in [estimate.costs(configs, tmp_path)[estimate.kind_of(config)]]
+    }
+    # hartmann3 has the model of branin, not of gramacy1.
+    assert found == {
+        **{(task, method): seconds[task] for task in seconds for method in ("random", "sobol")},
+        **{("hartmann3", method): 3.0 for method in ("random", "sobol")},
+    }
+
+
+def test_several_experiments_are_listed_with_the_cost_of_the_paper(tmp_path, monkeypatch):
+    configs = sweep_configs(["experiment=al_mll,bo_regret,priors", "seed=1,2", f"results={tmp_path}"])
+    hour = Cost([3600.0], None, "stored", [3600.0])
+    monkeypatch.setattr(estimate.Stored, "cost", lambda *_: hour)
+    lines = [line.split() for line in plan(configs).splitlines()]
+    assert ["experiment", "runs", "core-hours", "the", "paper"] in lines
+    hours = sum(cost.cpu_of(0, estimate._models(c), 1) for c in configs[:30] for cost in [hour]) / 3600
+    assert ["al_mll", "60", f"{2 * hours:.1f}", "6,000"] in lines
+    assert any(line[:2] == ["bo_regret", "72"] and line[-1] == "12,000" for line in lines)
+    assert any(line[:2] == ["priors", "6"] and line[-1] == "–" for line in lines)
+    assert not any("experiment" in line for line in plan(configs[:3]).splitlines())
 
 
 def test_what_a_task_prints_is_no_answer():

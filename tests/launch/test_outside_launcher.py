@@ -185,7 +185,7 @@ def test_its_plan_without_a_description_of_its_own(tmp_path, scorebo, monkeypatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_queue", raising=False)
-    monkeypatch.setattr("scorebo.launch.pilot.pilot", lambda kinds: {})
+    monkeypatch.setattr("scorebo.launch.estimate.pilot", lambda kinds, seconds: {})
     assert main(["sweep", "--config-dir", "my_configs", "launcher=queue", *RUN, "--dry-run"]) == 0
     assert capsys.readouterr().out == (
         "1 runs, 0 of them finished already\nno estimate: no similar run is stored, and the pilot failed\n"

@@ -20,6 +20,7 @@ from tests.runs import tiny_overrides
 
 MODULE = """
 from scorebo.acquisition import Distance
+from scorebo.acquisition.exact import affinity_deficit
 
 
 class Bhattacharyya(Distance):
@@ -35,6 +36,15 @@ class Bhattacharyya(Distance):
         y = mixture.components.quantile(u).flatten(start_dim=-2)
         log_ratio = conditionals.log_prob(y.unsqueeze(-2)) - mixture.log_prob(y).unsqueeze(-2)
         return -(0.5 * log_ratio).exp().mean(dim=-1).log()
+
+    def exact(self, conditionals, mixture):
+        return -(-affinity_deficit(conditionals, mixture)).log1p()
+
+
+class Sampled(Bhattacharyya):
+    '''Without an exact form.'''
+
+    exact = Distance.exact
 
 
 class Jeffreys(Distance):
@@ -72,7 +82,7 @@ def test_closed_form_and_estimator_are_the_integral(distance, pair):
     assert estimate == pytest.approx(exact, abs=2e-3)
 
 
-@pytest.mark.parametrize("estimator", ["moment_matching", "monte_carlo"])
+@pytest.mark.parametrize("estimator", ["moment_matching", "monte_carlo", "exact"])
 def test_sal_and_scorebo_are_its_means(distance, estimator):
     """H² = 1 − exp(−B) of the same estimates: checks the acquisitions against those with the built-in distance."""
     model = random_ensemble(2)
@@ -81,7 +91,8 @@ def test_sal_and_scorebo_are_its_means(distance, estimator):
     moments = model.marginals(points, observation_noise=True)
 
     def distances(name):
-        options = {"distance": name, "estimator": estimator, "num_samples": 4096}
+        options = {"distance": name, "estimator": estimator}
+        options |= {"num_samples": 4096} if estimator == "monte_carlo" else {}
         sal, scorebo = SAL(model, **options), SCoreBO(model, *optima, **options)
         return sal.per_set(*moments, sal.levels), scorebo.per_optimum(points, scorebo.levels)
 
@@ -91,7 +102,7 @@ def test_sal_and_scorebo_are_its_means(distance, estimator):
 
 
 @pytest.mark.parametrize(("benchmark", "acquisition"), [("gramacy1", "sal_hr"), ("branin", "scorebo_hr")])
-@pytest.mark.parametrize("estimator", ["moment_matching", "monte_carlo"])
+@pytest.mark.parametrize("estimator", ["moment_matching", "monte_carlo", "exact"])
 def test_runs_with_it(tmp_path, benchmark, acquisition, estimator):
     settings = [f"acquisition.distance={PATH}", f"acquisition.estimator={estimator}", "benchmark.total=5"]
     settings += ["mcmc.num_optima=2", "mcmc.num_features=64"]
@@ -101,6 +112,13 @@ def test_runs_with_it(tmp_path, benchmark, acquisition, estimator):
     assert [record["kind"] for record in records[-2:]] == ["query", "final"]
     assert records[-2]["acquisition_value"] > 0
     assert replay(path.parent, 5).differences == []
+
+
+@pytest.mark.parametrize("acquisition", [SAL, SCoreBO])
+def test_without_an_exact_form_the_exact_estimator_is_refused(acquisition):
+    acquisition.check_options(distance="own_distance.Sampled", estimator="monte_carlo")
+    with pytest.raises(InputError, match=r"own_distance\.Sampled has no method exact"):
+        acquisition.check_options(distance="own_distance.Sampled", estimator="exact")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def results(tmp_path_factory):
     results = tmp_path_factory.mktemp("results")
     runs(results, "experiment=al_mll", "scale=smoke", "benchmark=gramacy1", "acquisition=bald,sal_hr", "seed=1,2")
     runs(results, "experiment=al_mll", "scale=small", "benchmark=gramacy1", "acquisition=bald", "seed=1")
-    runs(results, "experiment=sal_mc", "scale=smoke", "benchmark=gramacy1", "acquisition=sal_ws_mc", "seed=1")
+    runs(results, "experiment=sal_mc", "scale=smoke", "benchmark=gramacy1", "acquisition=sal_ws_exact", "seed=1")
     runs(results, "benchmark=gramacy1", "acquisition=bald", "seed=1,2", "benchmark.total=15")
     return results
 
@@ -39,6 +39,15 @@ def test_the_scale_with_most_runs_and_nothing_else(results):
     ended = dataclasses.replace(chosen, table=chosen.table.assign(finished=True))
     assert ended.missing == ["Drawn from 4 of 90 runs of the experiment."]
     assert dataclasses.replace(ended, expected=4).missing == []
+
+
+def test_monte_carlo_is_shown_beside_but_is_no_run_of_the_experiment(tmp_path):
+    runs(tmp_path, "experiment=sal_mc", "scale=smoke", "benchmark=gramacy1", "acquisition=sal_ws_exact", "seed=1,2")
+    alone = ["benchmark=gramacy1", "acquisition=sal_ws_mc,sal_hr_mc", "benchmark.total=5", "seed=1"]
+    runs(tmp_path, *alone)
+    chosen = select(collect(tmp_path), Query(tmp_path, experiment="sal_mc"))
+    assert (chosen.scale, chosen.found, chosen.expected, chosen.ignored) == ("smoke", 2, 36, 1)
+    assert set(chosen.table["acquisition"]) == {"sal_ws_exact", "sal_ws_mc"}
 
 
 def test_a_scale_can_be_asked_for(results):

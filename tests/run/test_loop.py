@@ -33,6 +33,8 @@ ACQUISITIONS = [
     "sal_hr_mc",
     "sal_ws_mc",
     "sal_kl_mc",
+    "sal_hr_exact",
+    "sal_ws_exact",
     "bald",
     "bqbc",
     "qbmgp",

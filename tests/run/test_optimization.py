@@ -18,6 +18,7 @@ from tests.runs import TINY, tiny_config
 
 TASKS = ["branin", "rosenbrock2", "hartmann3", "rosenbrock4", "hartmann4", "hartmann6", "gp8"]
 OPTIMIZERS = ["scorebo_hr", "scorebo_ws", "scorebo_kl", "scorebo_hr_mc", "scorebo_ws_mc", "jes", "mes", "pes", "nei"]
+OPTIMIZERS += ["scorebo_hr_exact", "scorebo_ws_exact", "scorebo_kl_exact"]
 OPTIMIZERS += ["nei_map", "nei_plain", "ucb", "thompson"]
 SMALL = ["mcmc.num_optima=2", "mcmc.num_features=64", "benchmark.total=50"]
 

@@ -43,7 +43,11 @@ def hyperparameters(
     names = [str(name) for name in within if not within[name].max() < 1e-9]
     mean, spread = log_moments(table, [table["acquisition"], table["num_observations"].astype(int)])
     runs = table.groupby(["acquisition", table["num_observations"].astype(int)])["seed"].nunique()
-    notes = [f"{title(str(table['benchmark'].iloc[0]))}; mean ± standard deviation over all sets and repetitions."]
+    each, _ = log_moments(table, [table["acquisition"], table["run_id"], table["num_observations"].astype(int)])
+    task = str(table["benchmark"].iloc[0])
+    notes = [f"{title(task)}; mean ± standard deviation over all hyperparameter samples and repetitions."]
+    if window > 1:
+        notes.append(f"Means: moving average over {window} numbers of observations.")
     try:
         truth = reference() if reference else {}
         around = reference_spread() if reference_spread else {}
@@ -54,7 +58,10 @@ def hyperparameters(
     panels = []
     for name in names:
         lines = tuple(
-            _line(method, mean[name].xs(method), spread[name].xs(method), runs.xs(method), window)
+            replace(
+                _line(method, mean[name].xs(method), spread[name].xs(method), runs.xs(method), window),
+                each=each[name].xs(method).unstack("num_observations").to_numpy(),
+            )
             for method in method_order(table["acquisition"].unique())
         )
         words = WORDS.get(name, f"Lengthscale {name.removeprefix('lengthscale_')}")

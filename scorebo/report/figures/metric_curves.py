@@ -11,7 +11,7 @@ from scorebo.errors import InputError
 from scorebo.report.figures.base import FigureData, Line, Panel
 from scorebo.report.statistics.curves import MIN_RUNS, SMALL_NUMBERS, curves, gaps
 from scorebo.report.statistics.final_values import method_names
-from scorebo.report.statistics.ranking import TIME, ranking
+from scorebo.report.statistics.ranking import TIME, WINDOW, ranking
 from scorebo.report.statistics.regrets import LOG, measured_rows
 from scorebo.report.statistics.summary import LEARNING_METRICS, OPTIMIZATION_METRICS
 from scorebo.report.statistics.table import choose_model, model_rows, optimal_value, require_values
@@ -30,6 +30,8 @@ YLABELS = {
     "decomposition_error": "Split pairs",
 }
 RANKING = "Ranking"  # the title of its panel
+BAND = "Lines are means over the runs, bands ± one standard error of the mean."
+SMOOTHING = f"Ranking: moving average over ±{WINDOW // 2} % of a run; bands ± one standard error, by resampling seeds."
 
 
 def active_learning(table: pd.DataFrame, *, metric: str, released_style: bool = False) -> FigureData:
@@ -95,7 +97,7 @@ def _best_values(table: pd.DataFrame, rows: pd.DataFrame, metric: str, suffix: s
         )
         for panel, task in zip(data.panels, tasks, strict=True)
     )
-    return FigureData(panels, data.notes, "Optimum")
+    return replace(data, panels=panels, reference="Optimum")
 
 
 def additive(table: pd.DataFrame, *, released_style: bool = False) -> FigureData:
@@ -119,8 +121,9 @@ def _comparison(
     share = 0.5 if released_style else 1.0
     points["standard_error"] *= share
     panels = [
-        Panel(title(task), "Number of observations", YLABELS[metric], _lines(points[points["benchmark"] == task]), log)
+        Panel(title(task), "Number of observations", YLABELS[metric], lines, log, task=task)
         for task in task_order(points["benchmark"].unique())
+        for lines in [_lines(points[points["benchmark"] == task], _each(rows[rows["benchmark"] == task], metric))]
     ]
     notes = [f"{RELEASED}, sort indices in place of ranks." if ranked else f"{RELEASED}."] if released_style else []
     notes += gaps(rows, metric)
@@ -133,8 +136,8 @@ def _comparison(
         )
         ylabel = "Average sort index" if released_style else "Average rank"
         panels.append(Panel(RANKING, "Run completed (%)", ylabel, lines))
-        notes += _ranking_notes(places.seeds, rows)
-    return FigureData(tuple(panels), tuple(notes))
+        notes += [*_ranking_notes(places.seeds, rows), SMOOTHING]
+    return FigureData(tuple(panels), tuple(notes), band="" if released_style or spread else BAND)
 
 
 def _other_order(rows: pd.DataFrame, metric: str, in_units: str | None = None) -> list[str]:
@@ -152,13 +155,22 @@ def _other_order(rows: pd.DataFrame, metric: str, in_units: str | None = None) -
     return [f"Lowest mean at the end if the density is in the task's units: {', '.join(changes)}."] if changes else []
 
 
-def _lines(points: pd.DataFrame) -> tuple[Line, ...]:
+def _each(task: pd.DataFrame, metric: str) -> dict[str, pd.DataFrame]:
+    """By method a table with a row a seed and a column a number of observations."""
+    finite = task[np.isfinite(task[metric])]
+    return {
+        str(method): own.pivot_table(index="seed", columns="num_observations", values=metric)
+        for method, own in finite.groupby("acquisition")
+    }
+
+
+def _lines(points: pd.DataFrame, each: dict[str, pd.DataFrame]) -> tuple[Line, ...]:
     lines = []
     for method in method_order(points["acquisition"].unique()):
         own = points[points["acquisition"] == method]
         band = own["standard_error"].where(own["runs"] >= MIN_RUNS)
         at, runs = own["num_observations"].to_numpy(float), own["runs"].to_numpy()
-        lines.append(Line(method, at, own["mean"].to_numpy(), band.to_numpy(), runs))
+        lines.append(Line(method, at, own["mean"].to_numpy(), band.to_numpy(), runs, each=each[method].to_numpy()))
     return tuple(lines)
 
 

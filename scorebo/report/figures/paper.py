@@ -19,7 +19,8 @@ def _learning(name: str, description: str, metric: str, experiment: str | None =
 
 
 def _regret(name: str, description: str) -> Figure:
-    return Figure(name, description, partial(optimization, metric="inference_regret"))
+    data = partial(optimization, metric="inference_regret")
+    return Figure(name, description, data, compared="inference_regret")
 
 
 def _sets(name: str, description: str, **options: Any) -> Figure:
@@ -27,7 +28,7 @@ def _sets(name: str, description: str, **options: Any) -> Figure:
 
 
 def _matching(distance: str) -> Figure:
-    words = f"{distance.capitalize()} distance of each set, moment matching against exact: a good and a poor case"
+    words = f"{distance.capitalize()} distance of each GP, moment matching against exact: a good and a poor case"
     return Figure(f"{distance}-mm", words, partial(explanatory.moment_matching, distance=distance), source="fits")
 
 
@@ -43,9 +44,20 @@ _FIGURES = (
         "priors",
         "Log simple regret of NEI on the 8D GP sample with true hyperparameters and under two priors",
         partial(priors, metric="simple_regret"),
+        compared="simple_regret",
     ),
-    Figure("sal-example", "A posterior, three GPs and each one's share of SAL-HR", explanatory.sal, source="fits"),
-    Figure("scorebo-example", "The same fit conditioned on optima", explanatory.scorebo, source="fits"),
+    Figure(
+        "sal-example",
+        "The posteriors of three GPs and their mixture, and each one's share of SAL-HR",
+        explanatory.sal,
+        source="fits",
+    ),
+    Figure(
+        "scorebo-example",
+        "The same GPs conditioned on optima, and each one's share of SCoreBO-HR",
+        explanatory.scorebo,
+        source="fits",
+    ),
     _learning("al-mll", "Negative MLL on the active-learning tasks, and the methods' ranking", "negative_mll"),
     _learning(
         "al-mll-task-units",
@@ -58,15 +70,26 @@ _FIGURES = (
         "gp8-regret",
         "Log inference regret of NEI and SCoreBO on the 8D GP sample under two priors",
         partial(priors, metric="inference_regret", spread=True),
+        compared="inference_regret",
     ),
     _regret("bo-regret", "Log inference regret on the synthetic tasks, and the methods' ranking"),
-    Figure("saas-final", "Best observation under SAAS priors on four tasks", best_values),
+    Figure("saas-final", "Best observation under SAAS priors on four tasks", best_values, compared="best_observed"),
     _sets("saas-hyperparameters", "Hyperparameters on the embedded Ackley under SAAS priors"),
-    Figure("addgp", "Best observation on the additive tasks, and how many true pairs are split", additive),
-    Figure("pd1", "Best accuracy on three deep-learning tasks", best_values),
-    _regret("distances-ws", "SCoreBO with the Hellinger and the Wasserstein distance, both by Monte Carlo"),
+    Figure(
+        "addgp",
+        "Best observation on the additive tasks, and how many true pairs are split",
+        additive,
+        compared="best_observed",
+    ),
+    Figure("pd1", "Best accuracy on three deep-learning tasks", best_values, compared="best_observed"),
+    _regret("distances-ws", "SCoreBO with the Hellinger and the Wasserstein distance, both exact, and by Monte Carlo"),
     _regret("distances-kl", "SCoreBO with the Hellinger distance and the KL divergence, both by moment matching"),
-    Figure("saas-noise", "NEI and SCoreBO under SAAS priors at three levels of noise", best_values),
+    Figure(
+        "saas-noise",
+        "NEI and SCoreBO under SAAS priors at three levels of noise",
+        best_values,
+        compared="best_observed",
+    ),
     _sets("ishigami-hyperparameters", "Hyperparameters on Ishigami", **_learned("ishigami")),
     _sets(
         "ishigami-hyperparameters-no-outputscale",
@@ -77,8 +100,8 @@ _FIGURES = (
     _sets("gp8-hyperparameters-lognormal", "Hyperparameters on the 8D GP sample, lognormal prior", **_TRUE),
     _sets("gp8-hyperparameters-botorch", "Hyperparameters on the 8D GP sample, BoTorch prior", **_TRUE),
     _sets("rosenbrock4-hyperparameters", "Hyperparameters on Rosenbrock-4, whatever is queried"),
-    _learning("sal-mc", "SAL-WS by moment matching and by Monte Carlo", "negative_mll"),
-    _regret("scorebo-mc", "SCoreBO by moment matching and by Monte Carlo"),
+    _learning("sal-mc", "SAL-WS by moment matching, with exact distances and by Monte Carlo", "negative_mll"),
+    _regret("scorebo-mc", "SCoreBO by moment matching, with exact distances and by Monte Carlo"),
     _matching("hellinger"),
     _matching("wasserstein"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib
@@ -16,10 +16,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from scorebo.report.figures.base import FigureData, Panel
-from scorebo.report.style import DPI, FORMATS, RC, MethodStyle, label, method_order, method_styles
+from scorebo.report.figures.layout import COLUMNS, Layout
+from scorebo.report.style import DPI, FORMATS, RC, MethodStyle, label, labeled, method_order, method_styles
 
 ROW = 1.75  # inches of height for a row of panels
-TWO_COLUMNS, ONE_COLUMN = 7.2, 3.5  # inches of width in a journal
+LEAST_WIDTH = 1.7  # inches of width for a panel
+TWO_COLUMNS = COLUMNS["two"]
+TITLE_CHARACTERS_PER_INCH = 15
 TICK_STEPS = [1, 2, 2.5, 5, 10]
 NOTE_SIZE = 6.0
 REFERENCE_COLOR, REFERENCE_OPACITY = "#444444", 0.12
@@ -30,62 +33,100 @@ CROP = 4.0  # how many times the range of most values all values may cover befor
 
 
 def render(
-    data: FigureData | Figure, suffix: str, metadata: Mapping[str, str] | None = None, *, narrow: bool = False
+    data: FigureData | Figure, suffix: str, metadata: Mapping[str, str] | None = None, layout: Layout | None = None
 ) -> bytes:
-    """The figure as the content of a file of this kind (a key of `FORMATS`), with these entries in its metadata.
-
-    With `narrow` it is laid out for one column of a journal, with letters as large as for two.
-    """
+    """The figure as the content of a file of this kind (a key of `FORMATS`), with these entries in its metadata."""
+    layout = layout or Layout()
     buffer = io.BytesIO()
-    with matplotlib.rc_context(RC):  # type: ignore[arg-type]
-        figure = compose(data, narrow) if isinstance(data, FigureData) else data
-        if narrow and not isinstance(data, FigureData):
-            narrow_drawing(figure)
+    figure = picture(data, layout)
+    with matplotlib.rc_context(layout.rc):  # type: ignore[arg-type]
         entries = {**FORMATS[suffix], **(metadata or {})}
         figure.savefig(buffer, format=suffix.removeprefix("."), dpi=DPI, metadata=entries)
     return buffer.getvalue()
 
 
-def narrow_drawing(figure: Figure) -> None:
-    """Fit a figure that drew itself for two columns into one; its titles in letters that leave room for each other."""
-    figure.set_size_inches(ONE_COLUMN, figure.get_figheight())
+def picture(data: FigureData | Figure, layout: Layout) -> Figure:
+    """The matplotlib figure, laid out."""
+    with matplotlib.rc_context(layout.rc), labeled(layout.labels):  # type: ignore[arg-type]
+        if isinstance(data, FigureData):
+            figure = compose(data, layout.inches, layout.notes)
+        else:
+            figure = data
+            if layout.inches is not None:
+                fit_drawing(figure, layout.inches)
+        figure.draw_without_rendering()  # ticks get their font when they are first drawn
+    return figure
+
+
+def fit_drawing(figure: Figure, width: float) -> None:
+    """Fit a figure that drew itself into a width; where that is narrower, its titles and legends get more lines."""
+    before, height = figure.get_size_inches()
+    figure.set_size_inches(width, height)
     for axes in figure.axes:
-        axes.set_title(textwrap.fill(axes.get_title(), 26), fontsize=6.5)
-        axes.xaxis.set_major_locator(MaxNLocator(3))
+        if width < before:
+            place = axes.get_subplotspec()
+            columns = 1 if place is None else place.get_gridspec().ncols
+            letters = max(8, int(TITLE_CHARACTERS_PER_INCH * width / columns))
+            axes.set_title(textwrap.fill(axes.get_title(), letters), fontsize=min(6.5, axes.title.get_fontsize()))
+            axes.xaxis.set_major_locator(MaxNLocator(2 if columns > 2 else 3, steps=[1, 2.5, 5, 10]))
+    for legend in list(figure.legends):
+        words = [text.get_text() for text in legend.get_texts()]
+        fits = _legend_columns(width, words)
+        if fits < len(words) and width < before:
+            handles = [each for each in legend.legend_handles if each is not None]
+            legend.remove()
+            figure.legend(handles, words, loc="outside lower center", ncols=fits)
 
 
-def compose(data: FigureData, narrow: bool = False) -> Figure:
-    """Lay the panels out in reading order; the legend fills a free cell, or stands below where there is none."""
-    count = len(data.panels)
-    columns = min(count, 2) if narrow else count if count <= 4 else 3 if count <= 6 else 4
+def _legend_columns(width: float, words: Sequence[str]) -> int:
+    longest = max((len(text) for text in words), default=0)
+    return max(1, int(width / max(1.1, letter_scale() * (LEGEND_HANDLE + LEGEND_LETTER * longest))))
+
+
+def compose(data: FigureData, width: float | None = None, notes: bool = True) -> Figure:
+    """Lay the panels out in reading order; the legend fills a free cell, or stands below where there is none.
+
+    `width` in inches is by default as wide as the panels need, up to two columns of a journal; `notes` says whether the
+    notes stand below.
+    """
+    count, letters = len(data.panels), letter_scale()
+    most = max(1, int((width or TWO_COLUMNS) / LEAST_WIDTH))
+    rows = math.ceil(count / most)
+    columns = math.ceil(count / rows)
     rows = math.ceil(count / columns)
-    width = ONE_COLUMN if narrow else TWO_COLUMNS if columns > 2 else 3.0 * columns
-    figure = Figure(figsize=(width, ROW * rows), layout="constrained")
+    width = width or (TWO_COLUMNS if columns > 2 else 3.0 * columns)
+    figure = Figure(figsize=(width, ROW * max(1.0, letters) * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     methods = method_order(line.method for panel in data.panels for line in (*panel.lines, *panel.published))
     sources = sorted({str(line.source) for panel in data.panels for line in panel.published})
     styles = method_styles(methods)
-    cropped = []
     for position, (axes, panel) in enumerate(zip(grid, data.panels, strict=False)):
         _draw_published(axes, panel, styles, sources)
-        top = draw_panel(axes, panel, styles)
-        if top is not None:
-            cropped.append(f"{top:.2g} ({panel.title})")
+        draw_panel(axes, panel, styles)
         if position % columns == 0 or panel.ylabel != data.panels[position - 1].ylabel:
             axes.set_ylabel(panel.ylabel)
     for axes in grid[count:]:
         axes.set_axis_off()
     figure.align_ylabels(grid[:count])
-    notes = [*data.notes, *([f"Not shown: values above {', '.join(cropped)}."] if cropped else [])]
+    handles = _handles(data, methods, styles, sources)
+    if len(grid) > count:
+        grid[count].legend(handles=handles, loc="center", borderaxespad=0)
+        handles = []
+    _write_below(figure, handles, [*data.notes, *cropped_note(data)] if notes else [])
+    return figure
+
+
+def letter_scale() -> float:
+    """How much larger letters are than usual, by matplotlib's present settings."""
+    return float(matplotlib.rcParams["font.size"]) / float(RC["font.size"])
+
+
+def _handles(data: FigureData, methods: list[str], styles: dict[str, MethodStyle], sources: list[str]) -> list[Line2D]:
     handles = [Line2D([], [], **styles[method]._asdict(), label=label(method)) for method in methods]
     handles += [Line2D([], [], color=REFERENCE_COLOR, linestyle=_dashes(sources, name), label=name) for name in sources]
     if any(panel.reference is not None for panel in data.panels):
         handles.append(Line2D([], [], color=REFERENCE_COLOR, linestyle="--", linewidth=0.8, label=data.reference))
-    if len(grid) > count:
-        grid[count].legend(handles=handles, loc="center", borderaxespad=0)
-        handles = []
-    _write_below(figure, handles, notes)
-    return figure
+    return handles
 
 
 def _draw_published(axes: Axes, panel: Panel, styles: dict[str, MethodStyle], sources: list[str]) -> None:
@@ -98,8 +139,19 @@ def _dashes(sources: list[str], source: str) -> Any:
     return ("--", ":", "-.")[sources.index(source) % 3]
 
 
-def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> float | None:
-    """Draw one panel; returns the value above which it is cropped, if it is."""
+def cropped_note(data: FigureData) -> list[str]:
+    """Which values are not shown, because they lie far above all others of their panel; nothing if all are."""
+    limits = [(panel.title, *linear_limits(panel)) for panel in data.panels if not _is_logged(panel)]
+    cropped = [f"{top:.2g} ({title})" for title, _, top, is_cropped in limits if is_cropped]
+    return [f"Not shown: values above {', '.join(cropped)}."] if cropped else []
+
+
+def _is_logged(panel: Panel) -> bool:
+    return panel.log and all((line.mean > 0).all() for line in panel.lines)
+
+
+def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> None:
+    """Draw one panel."""
     # Bands that lie on one another must leave the lines visible.
     opacity = 0.18 if len(panel.lines) <= 3 else 0.11
     for number, line in enumerate(panel.lines):
@@ -120,13 +172,11 @@ def draw_panel(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> floa
     axes.set_xlabel(panel.xlabel)
     axes.margins(x=0.02)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=TICK_STEPS))
-    if panel.log and all((line.mean > 0).all() for line in panel.lines):
+    if _is_logged(panel):
         _log_scale(axes, panel)
-        return None
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=TICK_STEPS))
-    bottom, top, is_cropped = linear_limits(panel)
-    axes.set_ylim(bottom, top)
-    return top if is_cropped else None
+    else:
+        axes.yaxis.set_major_locator(MaxNLocator(5, steps=TICK_STEPS))
+        axes.set_ylim(*linear_limits(panel)[:2])
 
 
 def _write_runs(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> None:
@@ -139,7 +189,7 @@ def _write_runs(axes: Axes, panel: Panel, styles: dict[str, MethodStyle]) -> Non
         for at in np.flatnonzero(np.diff(runs, prepend=-1))[:6]:
             place, offset = (line.x[at], line.mean[at]), (0, 2)
             note = axes.annotate(f"{runs[at]}", place, offset, textcoords="offset points", annotation_clip=True)
-            note.set(fontsize=RUNS_SIZE, color=color)
+            note.set(fontsize=RUNS_SIZE * letter_scale(), color=color)
 
 
 def linear_limits(panel: Panel) -> tuple[float, float, bool]:
@@ -184,11 +234,11 @@ def _edges(panel: Panel) -> np.ndarray:
 def _write_below(figure: Figure, handles: list[Line2D], notes: list[str]) -> None:
     """Add a strip for legend and notes below the panels, as high as they need."""
     width, above = figure.get_size_inches()
-    longest = max((len(str(handle.get_label())) for handle in handles), default=0)
-    columns = max(1, int(width / max(1.1, LEGEND_HANDLE + LEGEND_LETTER * longest)))
-    legend_height = 0.17 * math.ceil(len(handles) / columns) + 0.05 if handles else 0.0
-    text = textwrap.fill(" ".join(notes), int(width * NOTE_CHARACTERS_PER_INCH))
-    notes_height = 0.105 * (text.count("\n") + 1) + 0.06 if text else 0.0
+    letters = letter_scale()
+    columns = _legend_columns(width, [str(handle.get_label()) for handle in handles])
+    legend_height = letters * 0.17 * math.ceil(len(handles) / columns) + 0.05 if handles else 0.0
+    text = textwrap.fill(" ".join(notes), int(width * NOTE_CHARACTERS_PER_INCH / letters))
+    notes_height = letters * 0.105 * (text.count("\n") + 1) + 0.06 if text else 0.0
     height = above + legend_height + notes_height
     strip = (height - above) / height
     figure.set_figheight(height)
@@ -198,6 +248,6 @@ def _write_below(figure: Figure, handles: list[Line2D], notes: list[str]) -> Non
         legend = figure.legend(handles=handles, loc="upper center", bbox_to_anchor=anchor, borderpad=0, ncols=columns)
         legend.set_in_layout(False)
     if text:
-        at = notes_height / height
-        words = figure.text(0.008, at, text, fontsize=NOTE_SIZE, color="#555555", va="top", linespacing=1.2)
+        size, at = NOTE_SIZE * letters, notes_height / height
+        words = figure.text(0.008, at, text, fontsize=size, color="#555555", va="top", linespacing=1.2)
         words.set_in_layout(False)

@@ -8,7 +8,7 @@ from typing import Any
 from scorebo.report.html.templates import part
 from scorebo.report.html.write import Section
 from scorebo.report.statistics.comparison import Comparison, Pair
-from scorebo.report.statistics.text import HEADING, LEGEND, cells, rank_lines
+from scorebo.report.statistics.text import HEADING, LEGEND, pair_cells, rank_lines
 from scorebo.report.style import label, title
 from scorebo.store.schema import METRICS
 
@@ -37,7 +37,7 @@ def _metric(comparison: Comparison) -> dict[str, Any]:
 
 def _row(pair: Pair) -> dict[str, Any]:
     """Numbers as they are shown and as they are sorted; under several models the other method's label names it."""
-    _, against, *numbers = cells(pair)
+    _, against, *numbers = pair_cells(pair)
     final, needed = pair.final, pair.final.seeds_needed
     values: list[float | None] = [final.pairs, final.mean.value, final.iqm.value, final.improvement.value, final.p_holm]
     more = None if needed is None or pair.task is None else max(0, needed - final.pairs)

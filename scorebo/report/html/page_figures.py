@@ -14,6 +14,7 @@ from scorebo.report.evidence import Evidence
 from scorebo.report.figures.base import Figure
 from scorebo.report.figures.draw import FIGURES, OWN_FITS, figure_input
 from scorebo.report.figures.render import render
+from scorebo.report.html.paired_tests import paired_tests
 from scorebo.report.html.panels import figure_panels
 from scorebo.report.query import Query
 from scorebo.report.selection import NoRunsError, Selection
@@ -34,7 +35,7 @@ GENERAL = {
 class PageFigure:
     """A figure on the page: the panels that its script draws, or a picture. Where `data` is None, `state` says why.
 
-    `chosen` says from which runs it was drawn; None for one that has none.
+    `chosen` says from which runs it was drawn; None for one that has none. `tests` are ranks and paired tests.
     """
 
     id: str
@@ -43,6 +44,7 @@ class PageFigure:
     command: str
     chosen: Selection | None = None
     data: dict[str, Any] | None = None
+    tests: dict[str, Any] | None = None
 
 
 def figures_of(evidence: Evidence, more: Iterable[str]) -> dict[str, str]:
@@ -76,7 +78,9 @@ def page_figure(name: str, evidence: Evidence, words: str | None = None) -> Page
         picture = base64.b64encode(render(found, ".svg")).decode()
         data = {"picture": f"data:image/svg+xml;base64,{picture}", "notes": notes}
     data["curves"] = [] if chosen is None or chosen.experiment is None else _curves(chosen, evidence)
-    return PageFigure(figure.id, words, state, _plot(name, figure, chosen.query if chosen else None), chosen, data)
+    tests = data["tests"] = paired_tests(figure, chosen)
+    command = _plot(name, figure, chosen.query if chosen else None)
+    return PageFigure(figure.id, words, state, command, chosen, data, tests)
 
 
 def _plot(name: str, figure: Figure, query: Query | None) -> str:

@@ -16,6 +16,7 @@ from matplotlib.typing import ColorType
 from scorebo.report.figures.base import FigureData, Line, Panel
 from scorebo.report.figures.metric_curves import RANKING
 from scorebo.report.figures.render import linear_limits
+from scorebo.report.html.seed_curves import seed_curves
 from scorebo.report.statistics.curves import SMALL_NUMBERS
 from scorebo.report.style import label, method_order, method_styles
 
@@ -40,7 +41,7 @@ DASHES = {"-": "", "--": "5 3", ":": "1.5 2.5", "-.": "6 2.5 1.5 2.5"}
 def figure_panels(data: FigureData | Figure) -> dict[str, Any] | None:
     """`series` (how each line looks) and `panels` (what it shows) of a figure, and its notes.
 
-    None for a figure that draws itself and has more than lines and bands, two panels a row.
+    None for a figure that draws itself and has more than lines and bands in a grid of axes.
     """
     if not isinstance(data, FigureData):
         return _drawn(data.axes)
@@ -99,6 +100,10 @@ def _panel(panel: Panel) -> dict[str, Any]:
     low, high, cropped = linear_limits(panel)
     found: dict[str, Any] = {"title": panel.title, "x": panel.xlabel, "y": panel.ylabel, "log": panel.log}
     found |= {"limits": numbers([low, high]), "cropped": cropped, "lines": [_line(line) for line in panel.lines]}
+    if panel.task is not None:
+        found["task"] = panel.task
+    if any(line.each is not None for line in panel.lines):
+        found |= seed_curves(panel, found["lines"], (low, high))
     if panel.title == RANKING:
         found["fixed"] = True  # ranks have no other scale
     if panel.ylabel.startswith(LOG):
@@ -129,26 +134,34 @@ def _axis(x: np.ndarray) -> list[Any] | dict[str, Any]:
 
 
 def _drawn(axes: list[Axes]) -> dict[str, Any] | None:
-    """The lines and bands of a figure that draws itself, axes by axes."""
-    if not all(map(_only_lines, axes)) or len(axes) % 2:
+    """The lines and bands of a figure that draws itself, column by column."""
+    if not all(map(_only_lines, axes)) or not axes:
         return None
     series: dict[str, dict[str, Any]] = {}
-    panels = [_axes(each, series) for each in axes]
-    for left, right in zip(panels[::2], panels[1::2], strict=True):  # two columns, of which the left one is labeled
-        right["title"] = right["title"] or left["title"]
-        right["y"] = right["y"] or left["y"]
-    # A heading of a column stands above its first panel alone; one below the other, panels must say it themselves.
-    for place, (each, panel) in enumerate(zip(axes, panels, strict=True)):
-        if not each.get_title():
-            panel["title"] += f": {axes[place % 2].get_title().lower()}"
-    return {"series": series, "panels": panels, "notes": [], "reference": None, "drawn": True}
+    places = {(spec.colspan.start, spec.rowspan.start): each for each in axes if (spec := each.get_subplotspec())}
+    panels = []
+    for (column, row), each in sorted(places.items()):
+        # A column may have one heading, and a row one label; one below the other, panels must say it themselves.
+        top, left = places.get((column, 0), each).get_title(), " ".join(places.get((0, row), each).get_ylabel().split())
+        label, own = " ".join(each.get_ylabel().split()) or left, each.get_title()
+        panel = _axes(each, series)
+        panel |= {"title": own, "y": label} if own else {"title": _joined(label, top), "y": ""}
+        panels.append(panel)
+    columns, rows = (len({place[axis] for place in places}) for axis in (0, 1))
+    found = {"series": series, "panels": panels, "notes": [], "reference": None, "drawn": True}
+    return found | {"columns": columns, "rows": rows}
+
+
+def _joined(label: str, heading: str) -> str:
+    """`Distance: a poor case`; an abbreviation keeps its capitals."""
+    lowered = heading if heading[1:2].isupper() else heading[:1].lower() + heading[1:]
+    return ": ".join(part for part in (label, lowered) if part)
 
 
 def _only_lines(axes: Axes) -> bool:
-    place = axes.get_subplotspec()
     bands = all(isinstance(each, PolyCollection) for each in axes.collections)
     others = axes.images or axes.patches or axes.texts or axes.tables
-    return place is not None and place.get_gridspec().ncols == 2 and bands and not others
+    return axes.get_subplotspec() is not None and bands and not others
 
 
 def _axes(axes: Axes, series: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -173,10 +186,7 @@ def _axes(axes: Axes, series: dict[str, dict[str, Any]]) -> dict[str, Any]:
             top = _upper(bands[color].pop(0), len(x))
             found |= {"base": 0} if np.allclose(top, y) else {"b": numbers(top - y)}
         lines.append(found)
-    ylabel = " ".join(axes.get_ylabel().split())
-    words = axes.get_title() or ylabel
-    panel = {"title": words, "x": "x", "y": "" if words == ylabel else ylabel, "log": False}
-    return panel | {"limits": numbers(axes.get_ylim()), "cropped": False, "lines": lines}
+    return {"x": "x", "log": False, "limits": numbers(axes.get_ylim()), "cropped": False, "lines": lines}
 
 
 def _upper(vertices: np.ndarray, count: int) -> np.ndarray:

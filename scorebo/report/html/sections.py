@@ -13,30 +13,39 @@ import pandas as pd
 from scorebo.launch.status import STOPPED, RunStatus, survey
 from scorebo.launch.sweep import sweeps_in
 from scorebo.report.claims import Finding
+from scorebo.report.claims.base import NOT_RUN
 from scorebo.report.claims.text import SIGNS
+from scorebo.report.html.page_figures import PageFigure
 from scorebo.report.html.templates import part
 from scorebo.report.provenance import DIGITS
 from scorebo.report.query import Query
 from scorebo.report.selection import Selection
 from scorebo.report.statistics.table import NAMES, RUN, paper_order
+from scorebo.report.statistics.text import ranges
 from scorebo.store.columns import PHASES, phase_columns
 
 PHASE_WORDS = {"fit": "Fit", "metrics": "Metrics", "acquisition": "Acquisition", "evaluate": "Evaluation"}
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 
 
-def overview_section(rows: pd.DataFrame, words: str, findings: Sequence[Finding], drawn: int, figures: int) -> str:
-    """How much there is, which runs these are (`words`), and how many claims have which verdict."""
+def overview_section(rows: pd.DataFrame, words: str, findings: Sequence[Finding], figures: Sequence[PageFigure]) -> str:
+    """How much there is, which runs these are (`words`), the methods' ranks, and how many claims have which verdict."""
+    drawn = [figure for figure in figures if figure.data]
     hours = _processor_seconds(rows).sum().sum() / 3600
     counts = [
         (f"{rows['run_id'].nunique():,}", "runs"),
         (f"{len(rows):,}", "iterations"),
         (f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}", "processor hours"),
-        (f"{drawn} of {figures}", "figures"),
+        (f"{len(drawn)}", "figures"),
     ]
     verdicts = Counter(finding.verdict for finding in findings)
-    shown = [(verdict, sign, verdicts[verdict]) for verdict, sign in SIGNS.items()]
-    return part("overview", counts, words, len(findings), shown)
+    shown = [
+        (verdict, sign, verdicts[verdict])
+        for verdict, sign in SIGNS.items()
+        if verdicts[verdict] and verdict != NOT_RUN
+    ]
+    ranked = [figure for figure in drawn if figure.tests and figure.tests["ranks"]]
+    return part("overview", counts, words, ranked, shown)
 
 
 def timings_section(rows: pd.DataFrame) -> str:
@@ -137,14 +146,6 @@ def _who(run: RunStatus) -> dict[str, Any]:
     """Names and seed of a run, from its folder."""
     *_, benchmark, model, acquisition, name = Path(run.folder).parts
     return {"benchmark": benchmark, "model": model, "acquisition": acquisition, "seed": int(name.split("-")[1])}
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """Whole numbers in few words: `1–3, 7`."""
-    ordered = sorted(set(map(int, numbers)))
-    starts = [k for k in ordered if k - 1 not in ordered]
-    ends = [k for k in ordered if k + 1 not in ordered]
-    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True))
 
 
 def span(numbers: Iterable[int]) -> tuple[str, int]:

@@ -13,7 +13,9 @@ from scorebo.report.claims.text import statement_words, verdict_words
 from scorebo.report.provenance import commit_words, package_words
 from scorebo.report.style import label, title
 
-LIBRARIES = ("d3.min.js", "plot.umd.min.js")  # in the order in which they load
+# In the order in which they load; what one declares, those after it use.
+LIBRARIES = ("d3.min.js", "plot.umd.min.js")
+SCRIPTS = ("core.js", "tables.js", "panels.js", "figures.js", "runs.js", "start.js")
 
 
 @functools.cache
@@ -28,16 +30,15 @@ def templates() -> Environment:
     return found
 
 
-def part(name: str, *values: Any) -> str:
-    """A macro of `parts.html`, filled in."""
-    return getattr(templates().get_template("parts.html").module, name)(*values)
+def part(name: str, *values: Any, file: str = "parts.html") -> str:
+    """A macro of `parts.html`, or of another file, filled in."""
+    return getattr(templates().get_template(file).module, name)(*values)
 
 
 def page(**content: Any) -> str:
     """The whole page."""
-    libraries = [_asset("vendor", name) for name in LIBRARIES]
-    own = {"style": _asset("page", "page.css"), "script": _asset("page", "page.js"), "libraries": libraries}
-    return templates().get_template("page.html").render(**own, **content)
+    scripts = [_asset("vendor", name) for name in LIBRARIES] + [_asset("page", name) for name in SCRIPTS]
+    return templates().get_template("page.html").render(style=_asset("page", "page.css"), scripts=scripts, **content)
 
 
 @functools.cache

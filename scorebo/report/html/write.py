@@ -26,11 +26,15 @@ from scorebo.report.evidence import Evidence
 from scorebo.report.failures import ledger_lines
 from scorebo.report.figures import FIGURES
 from scorebo.report.html import sections
+from scorebo.report.html.audit_section import audit_section
+from scorebo.report.html.marks import marks
 from scorebo.report.html.page_figures import PageFigure, figures_of, page_figure
+from scorebo.report.html.run_views import EMBEDDED, choose, run_views
 from scorebo.report.html.templates import page, part
 from scorebo.report.query import Query
 from scorebo.report.statistics.health import THRESHOLDS, health
-from scorebo.report.style import label, title
+from scorebo.report.statistics.table import NAMES
+from scorebo.report.style import display, label, method_order, task_order, title
 from scorebo.store.sources import runs_by_digits, source_paths, sources_text
 from scorebo.store.stored_run import StoredRun
 
@@ -52,6 +56,13 @@ class Section(NamedTuple):
     content: str
 
 
+class Following(NamedTuple):
+    """What a page that follows a sweep says of it, and after how many seconds it reloads itself."""
+
+    words: str
+    pause: float
+
+
 def write_report(
     evidence: Evidence,
     out: Path | str,
@@ -59,7 +70,9 @@ def write_report(
     invocation: Sequence[str] = ("scorebo", "report"),
     figures: Sequence[str] = (),
     claims: Sequence[str] = (),
+    runs: Sequence[str] = (),
     more: Sequence[Section] = (),
+    follow: Following | None = None,
 ) -> tuple[list[PageFigure], str]:
     """Write the report on the runs of the evidence.
 
@@ -72,7 +85,9 @@ def write_report(
         invocation: the command that is said to have written it.
         figures: further figures, by id or path (`module:name`).
         claims: further claims, likewise.
-        more: further sections, put after the overview.
+        runs: beginnings of the ids of runs that have a view of their own; up to `EMBEDDED` runs have one anyway.
+        more: further sections, put between the scorecard and the runs.
+        follow: of a sweep that goes on: what is running, and how often the page reloads itself.
 
     Returns:
         The figures, those that could not be drawn too, and in words which runs the page shows.
@@ -90,7 +105,8 @@ def write_report(
     # Before the runs are counted: claims ask for experiments that have no figure.
     findings = _findings(evidence, [CLAIMS[name] for name in dict.fromkeys([*CLAIMS, *claims])])
     content = _content(evidence)
-    write_atomically(path, _page(evidence, shown, findings, content, invocation, more))
+    views = choose(list(dict.fromkeys(content.rows["run_id"])), runs)
+    write_atomically(path, _page(evidence, shown, findings, content, invocation, views, more, follow))
     return shown, content.words
 
 
@@ -136,31 +152,67 @@ def _page(
     findings: list[Finding],
     content: Content,
     invocation: Sequence[str],
+    views: Sequence[str],
     more: Sequence[Section],
+    follow: Following | None,
 ) -> str:
     rows = content.rows
     last = rows.drop_duplicates("run_id", keep="last")
     drawn = {figure.id: figure.data for figure in figures if figure.data}
     origin = provenance.describe("report", rows, invocation, content.selection)
     there = runs_by_digits(evidence.query.folders)
+    sessions = {run: there[run].session() if run in there else {} for run in origin["runs"]}
+    # What is there comes first: figures that could not be drawn stand at the end, those from small fits before them.
+    ordered = sorted(figures, key=lambda figure: (not figure.data, figure.chosen is None))
+    found = marks(evidence, rows, sessions)
+    tested = [finding for finding in findings if finding.verdict != NOT_RUN]
+    not_run = [finding for finding in findings if finding.verdict == NOT_RUN]
+    unfinished = last[~last["finished"].astype(bool)]
+    failures = _failures(evidence, content.wanted, there, unfinished) + sections.failed_points_table(rows)
+    scored = part("scorecard", tested, not_run, SIGNS, LEGEND, evidence_words(evidence.chosen))
+    written = [
+        Section("overview", "Overview", sections.overview_section(rows, content.words, findings, ordered)),
+        Section("figures", "Figures", part("figures", ordered)),
+        *([Section("scorecard", "Scorecard", scored)] if tested or not evidence.query.explicit else []),
+        Section("audit", "Audit", audit_section(evidence)),
+        *more,
+        Section("runs", "Runs", part("runs", len(last), len(views), EMBEDDED, _again(invocation))),
+        Section("health", "Samplers", part("health", THRESHOLDS, health(rows).to_dict("records"))),
+        Section("timings", "Timings", sections.timings_section(rows)),
+        Section("failures", "Failures", failures),
+        Section("provenance", "Provenance", _provenance(evidence, sessions, origin)),
+    ]
+    synthetic = " (synthetic results)" if any(mark.kind == "Synthetic" for mark in found) else ""
     return page(
-        title=f"scorebo: {_title(evidence.query)}",
-        more=more,
+        title=f"scorebo: {_title(evidence.query)}{synthetic}",
         subtitle=_subtitle(evidence),
-        overview=sections.overview_section(rows, content.words, findings, len(drawn), len(figures)),
-        scorecard=part("scorecard", findings, SIGNS, LEGEND, evidence_words(evidence.chosen)),
-        figures=figures,
-        health=part("health", THRESHOLDS, health(rows).to_dict("records")),
-        timings=sections.timings_section(rows),
-        failures=_failures(evidence, content.wanted, there, last[~last["finished"].astype(bool)])
-        + sections.failed_points_table(rows),
-        provenance=_provenance(evidence, there, origin),
+        marks=found,
+        follow=follow,
+        sections=written,
+        figures=ordered,
         data={
             "figures": {name: data for name, data in drawn.items() if "picture" not in data},
             "runs": _runs(evidence, last),
+            "names": _names(last),
+            "views": run_views(evidence, rows, views, there),
+            "reload": follow.pause if follow else None,
         },
         origin=origin,
     )
+
+
+def _again(invocation: Sequence[str]) -> str:
+    """The command that wrote the page, with the view of one run more."""
+    return shlex.join([*invocation, "--run", "ID"])
+
+
+def _names(last: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """What tasks, models and methods are called, by name, in the paper's order: what the page is filtered by."""
+    tasks, methods = task_order(last["benchmark"].unique()), method_order(last["acquisition"].unique())
+    models = {model: str(display("model", model).get("label", model)) for model in sorted(last["model"].unique())}
+    titles = Counter(map(title, tasks))  # of an active-learning and an optimization task they may be the same
+    words = {task: title(task) if titles[title(task)] == 1 else f"{title(task)} ({task})" for task in tasks}
+    return {"task": words, "model": models, "method": {method: label(method) for method in methods}}
 
 
 def _title(query: Query) -> str:
@@ -171,7 +223,7 @@ def _title(query: Query) -> str:
 
 def _subtitle(evidence: Evidence) -> str:
     if not evidence.query.explicit:
-        return "Self-correcting Bayesian optimization, reproduced: where it stands."
+        return "Self-correcting Bayesian optimization, reproduced."
     return f"Runs of experiment {evidence.query.experiment}." if evidence.query.experiment else "Selected runs."
 
 
@@ -183,27 +235,26 @@ def _failures(evidence: Evidence, wanted: frozenset[str], there: Mapping[str, St
     return sections.failures_section(lines, unfinished, list(stopped.values()))
 
 
-def _provenance(evidence: Evidence, there: Mapping[str, StoredRun], origin: Mapping[str, Any]) -> str:
+def _provenance(evidence: Evidence, sessions: Mapping[str, Mapping[str, Any]], origin: Mapping[str, Any]) -> str:
     written = datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")
     folders = [root.resolve() for root in evidence.query.folders]
     digest = hashlib.sha256(json.dumps(origin["runs"], sort_keys=True).encode()).hexdigest()[:16]
-    sessions = Counter(_session(there[run]) for run in origin["runs"] if run in there)
+    counted = Counter(_session(session) for session in sessions.values())
     command = shlex.join(origin["command"])
-    return part("provenance", origin, command, written, folders, digest, dict(sessions.most_common()))
+    return part("provenance", origin, command, written, folders, digest, dict(counted.most_common()))
 
 
-def _session(run: StoredRun) -> tuple[str, ...]:
-    session = run.session()
+def _session(session: Mapping[str, Any]) -> tuple[str, ...]:
     commit = provenance.commit_words(session.get("git"), provenance.DIGITS)
     packages = provenance.package_words(session.get("packages", {}))
     cpu = str(session.get("machine", {}).get("cpu") or "unknown")
     return commit, str(session.get("python") or "unknown"), packages or "unknown", cpu
 
 
-def _runs(evidence: Evidence, last: Any) -> list[list[Any]]:
+def _runs(evidence: Evidence, last: pd.DataFrame) -> list[list[Any]]:
     """Every run of the page: who it is, how far it came, whether its sampler was healthy, and its id."""
     short = last["run_id"].str[: provenance.DIGITS]
     healthy = ~last["run_id"].isin(evidence.unhealthy)
-    names = [last["benchmark"].map(title), last["model"], last["acquisition"].map(label)]
+    names = [last[name] for name in NAMES]
     counts = [column.astype(int) for column in (last["seed"], last["iteration"], last["finished"], healthy)]
     return list(map(list, zip(*names, *counts, short, strict=True)))

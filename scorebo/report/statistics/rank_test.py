@@ -59,11 +59,18 @@ def rank_test(values: np.ndarray, methods: tuple[str, ...]) -> RankTest:
         if total == 0.0:
             p_value = 1.0
         elif between >= total * (1 - 1e-12):
-            p_value = 0.0
+            p_value = _all_agree(ranks[0], blocks)  # F would be infinite, which few blocks do not warrant
         else:
             f = (blocks - 1) * between / (total - between)
             p_value = float(stats.f.sf(f, count - 1, (count - 1) * (blocks - 1)))
     return RankTest(methods, tuple(average.tolist()), blocks, p_value, critical_difference(count, blocks))
+
+
+def _all_agree(ranks: np.ndarray, blocks: int) -> float:
+    """The probability that all blocks order the methods alike by chance; ties leave fewer orders."""
+    _, ties = np.unique(ranks, return_counts=True)
+    orders = math.factorial(len(ranks)) / math.prod(map(math.factorial, ties.tolist()))
+    return float(orders ** (1 - blocks))
 
 
 def critical_difference(methods: int, blocks: int, level: float = LEVEL) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -34,7 +35,7 @@ def format_comparison(comparison: Comparison) -> str:
         # Over all tasks a seed counts once for each task.
         what = "seeds" if task else "pairs of task and seed"
         columns = ["Method", "against", "Seeds" if task else "Pairs", *HEADING]
-        table = aligned([columns, *map(cells, pairs)], text_columns=2)
+        table = aligned([columns, *map(pair_cells, pairs)], text_columns=2)
         blocks.append("\n".join([heading, table, *rank_lines(comparison.ranks[task or ""], what)]))
     blocks.append(LEGEND.format(words=METRICS[comparison.metric].words))
     return "\n\n".join([*blocks, *comparison.notes])
@@ -56,8 +57,16 @@ def bracketed(estimate: Estimate, signed: bool = True) -> str:
     return f"{estimate.value:{sign}.{digits}f} [{estimate.low:{sign}.{digits}f}, {estimate.high:{sign}.{digits}f}]"
 
 
-def cells(pair: Pair) -> list[str]:
-    """A row of a table: the two methods, seeds, and what stands under `HEADING`."""
+def ranges(numbers: Iterable[int]) -> str:
+    """Whole numbers in few words: `1–3, 7`."""
+    ordered = sorted(set(map(int, numbers)))
+    starts = [k for k in ordered if k - 1 not in ordered]
+    ends = [k for k in ordered if k + 1 not in ordered]
+    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True))
+
+
+def pair_cells(pair: Pair) -> list[str]:
+    """A row of the table: method, other, pairs and `HEADING`."""
     final = pair.final
     share = f"{100 * final.improvement.value:.0f} %" if final.pairs else "–"
     p = "–" if math.isnan(final.p_holm) else f"{final.p_holm:.2g}" if final.p_holm >= 1e-4 else "<0.0001"
@@ -78,7 +87,7 @@ def more_seeds(difference: Difference, several_tasks: bool = False) -> str:
 
 
 def rank_lines(ranks: RankTest, what: str) -> list[str]:
-    """Average ranks, best first, and whether they differ; `what` they are averaged over."""
+    """The methods' average ranks, best first, and which differ; `what` they are averaged over."""
     if not ranks.blocks:
         return ["Ranks: no seed that all methods have."]
     order = sorted(zip(ranks.ranks, ranks.methods, strict=True))

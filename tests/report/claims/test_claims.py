@@ -354,21 +354,37 @@ def _gain(gain, spread, tasks):
 
 
 def test_p12_and_p13():
-    equal = {"sal_ws": 0.0, "sal_ws_mc": 0.0}
+    equal = {"sal_ws": 0.0, "sal_ws_exact": 0.0}
     better = dict.fromkeys(BO_TASKS[:5], -0.06) | {BO_TASKS[5]: 0.06}
     runs = {
         "sal_mc": learning(equal),
-        "scorebo_mc": optimizing({"scorebo_hr": better, "scorebo_hr_mc": 0.0}),
-        "distances_ws": optimizing({"scorebo_hr_mc": dict.fromkeys(BO_TASKS, -1.0), "scorebo_ws_mc": 0.0}),
+        "scorebo_mc": optimizing({"scorebo_hr": better, "scorebo_hr_exact": 0.0}),
+        "distances_ws": optimizing({"scorebo_hr_exact": dict.fromkeys(BO_TASKS, -1.0), "scorebo_ws_exact": 0.0}),
         "distances_kl": optimizing({"scorebo_hr": better, "scorebo_kl": 0.0}),
     }
     assert verdict("P12", Made(runs)) == "supported"
     assert verdict("P13", Made(runs)) == "supported"
-    assert verdict("P12", Made(runs | {"sal_mc": learning({"sal_ws": 0.0, "sal_ws_mc": 2.0})})) == "contradicted"
+    assert verdict("P12", Made(runs | {"sal_mc": learning({"sal_ws": 0.0, "sal_ws_exact": 2.0})})) == "contradicted"
     assert verdict("P12", Made(runs | {"sal_mc": learning(equal, ["higdon"])})) == "undecided"
-    assert verdict("P13", Made(runs | {"distances_ws": optimizing({"scorebo_hr_mc": 1.0, "scorebo_ws_mc": 0.0})})) == (
-        "contradicted"
-    )
+    behind = {"distances_ws": optimizing({"scorebo_hr_exact": 1.0, "scorebo_ws_exact": 0.0})}
+    assert verdict("P13", Made(runs | behind)) == "contradicted"
+
+
+def test_monte_carlo_is_shown_where_it_has_runs_and_does_not_count():
+    equal, better = {"sal_ws": 0.0, "sal_ws_exact": 0.0}, {"scorebo_hr": 0.0, "scorebo_hr_exact": 0.0}
+    both = {"scorebo_hr_exact": dict.fromkeys(BO_TASKS, -1.0), "scorebo_ws_exact": 0.0}
+    against = {"scorebo_hr_mc": 2.0, "scorebo_ws_mc": 0.0}
+    kl = {"scorebo_hr": dict.fromkeys(BO_TASKS[:5], -0.06) | {BO_TASKS[5]: 0.06}, "scorebo_kl": 0.0}
+    runs = {
+        "sal_mc": learning(equal | {"sal_ws_mc": 5.0}),
+        "scorebo_mc": optimizing(better | {"scorebo_hr_mc": 5.0}),
+        "distances_ws": optimizing(both | against),
+        "distances_kl": optimizing(kl),
+    }
+    for claim, count in (("P12", 2), ("P13", 1)):
+        judged = judge(CLAIMS[claim], Made(runs))
+        assert judged.verdict == "supported"
+        assert sum("by MC" in part.words for part in judged.parts) == count
 
 
 def test_p17():
@@ -444,8 +460,7 @@ def test_moment_matching_never_over_estimates_wasserstein_but_does_against_avera
     for seed in (1, 7):
         model = small_fit(seed)
         near, exact, variance = (part.numpy() for part in distances_per_set(model, "wasserstein"))
-        # Quasi-Monte Carlo with 2048 samples misses tails: a per cent of the distance.
-        assert (near <= 1.01 * exact + 1e-3).all()
+        assert (near <= exact + 1e-5).all()
         mean = model.marginals(grid(), observation_noise=True)[0].detach().numpy()
         spread = np.sqrt(variance)
         center, average = mean.mean(axis=1, keepdims=True), spread.mean(axis=1, keepdims=True)

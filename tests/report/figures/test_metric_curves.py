@@ -8,7 +8,8 @@ import pytest
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, draw
 from scorebo.report.figures.base import FigureData, Line, Panel
-from scorebo.report.figures.render import compose, narrow_drawing
+from scorebo.report.figures.layout import COLUMNS, Layout
+from scorebo.report.figures.render import compose, fit_drawing
 from scorebo.report.statistics.ranking import ranking
 from scorebo.report.statistics.regrets import measured_rows
 from scorebo.report.statistics.table import model_rows
@@ -167,7 +168,7 @@ def test_numbers_of_runs_are_written_only_where_they_differ():
 
 def test_one_column_has_two_panels_a_row_and_letters_as_large():
     data = FIGURES["al-rmse"].data(suite())
-    wide, narrow = compose(data), compose(data, narrow=True)
+    wide, narrow = compose(data), compose(data, COLUMNS["one"])
     assert narrow.get_figwidth() < wide.get_figwidth() / 2 < narrow.get_figheight()
     places = {axes.get_subplotspec().colspan.start for axes in narrow.axes}
     assert places == {0, 1}
@@ -177,13 +178,13 @@ def test_one_column_has_two_panels_a_row_and_letters_as_large():
 
 def test_a_drawing_fits_one_column(tmp_path):
     wide = draw("wasserstein-mm", None, tmp_path / "wide.svg").read_text()
-    narrow = draw("wasserstein-mm", None, tmp_path / "narrow.svg", narrow=True).read_text()
+    narrow = draw("wasserstein-mm", None, tmp_path / "narrow.svg", layout=Layout("one")).read_text()
     assert 'width="518.4pt"' in wide
     assert 'width="252pt"' in narrow
 
 
-@pytest.mark.parametrize("narrow", [False, True])
-def test_notes_stay_inside_the_figure(narrow):
+@pytest.mark.parametrize("width", [None, COLUMNS["one"], 5.0])
+def test_notes_stay_inside_the_figure(width):
     words = [
         "Drawn from 81 of 300 runs of the experiment, 27 of them not finished. Runs with an unhealthy sampler, among "
         "those shown: QBMGP 1, BALD 1. Gramacy (1D): of 3 runs BQBC has 2; runs that end before 30 observations: BALD "
@@ -192,7 +193,7 @@ def test_notes_stay_inside_the_figure(narrow):
     ]
     points = np.arange(3.0)
     panel = Panel("A", "Number of observations", "Value", (Line("bald", points, points, points),))
-    figure = compose(FigureData((panel,) * 4, tuple(words)), narrow)
+    figure = compose(FigureData((panel,) * 4, tuple(words)), width)
     figure.draw_without_rendering()
     (note,) = figure.texts
     assert note.get_window_extent().x1 < figure.bbox.x1
@@ -200,7 +201,7 @@ def test_notes_stay_inside_the_figure(narrow):
 
 def test_the_legend_of_moment_matching_covers_no_curve():
     figure = FIGURES["hellinger-mm"].data(None)
-    narrow_drawing(figure)
+    fit_drawing(figure, COLUMNS["one"])
     figure.draw_without_rendering()
     box = figure.legends[0].get_window_extent()
     assert not any(box.overlaps(axes.get_tightbbox()) for axes in figure.axes)

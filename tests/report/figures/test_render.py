@@ -8,6 +8,7 @@ import pytest
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, draw
 from scorebo.report.figures.base import FigureData, Line, Panel
+from scorebo.report.figures.metric_curves import SMOOTHING
 from scorebo.report.figures.render import compose, linear_limits
 from scorebo.report.style import method_styles
 from tests.report.report_tables import AL_METHODS, join, run, suite
@@ -74,7 +75,7 @@ def test_panels_labels_and_legend(whole_suite):
     assert legend_texts(drawn) == ["QBMGP", "BQBC", "BALD", "SAL-WS", "SAL-HR"]
     assert [a.get_yscale() for a in axes] == ["linear"] * 7
     assert [a.get_yscale() for a in panels(figure(whole_suite, "al-rmse"))] == ["log"] * 6 + ["linear"]
-    assert not drawn.texts
+    assert [text.get_text().replace("\n", " ") for text in drawn.texts] == [SMOOTHING]
 
 
 def test_lines_and_bands_are_the_numbers_of_the_table(whole_suite):
@@ -134,7 +135,7 @@ def test_notes_on_the_figure_say_what_is_missing(whole_suite):
     assert note == (
         "Higdon: runs under botorch left out. Ishigami: of 3 runs BALD has 2. No band where fewer than three runs are "
         "averaged. Small numbers: how many runs a point is the mean of. Ranking over the seeds that all methods share: "
-        "Ishigami 2 of 3."
+        f"Ishigami 2 of 3. {SMOOTHING}"
     )
 
 

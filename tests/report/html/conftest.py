@@ -17,3 +17,12 @@ def report(results, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("report") / "folder" / "report.html"
     assert main(["report", "--results", str(results), "--scale", "smoke", "--out", str(out)]) == 0
     return out
+
+
+@pytest.fixture(scope="session")
+def few_report(results, tmp_path_factory) -> Path:
+    """The report on six of these runs, chosen by filters."""
+    out = tmp_path_factory.mktemp("few") / "report.html"
+    chosen = ["--benchmark", "gramacy1", "--acquisition", "bald,sal_hr"]
+    assert main(["report", "--results", str(results), *chosen, "--out", str(out)]) == 0
+    return out

@@ -53,6 +53,16 @@ def page(browser, report):
     assert [entry["message"] for entry in browser.get_log("browser")] == []
 
 
+@pytest.fixture
+def few(browser, few_report):
+    """A report on six chosen runs, each of which has a view."""
+    media(browser, "light")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.get(f"file://{few_report}")
+    yield browser
+    assert [entry["message"] for entry in browser.get_log("browser")] == []
+
+
 def media(browser, scheme):
     features = [
         {"name": "prefers-color-scheme", "value": scheme},
@@ -79,7 +89,8 @@ def show(page, figure):
 def curves(article, expression):
     """An expression of `curves`, the first panel's, in one step: between two of them the page may draw them anew."""
     return article.parent.execute_script(
-        "const curves = [...arguments[0].querySelectorAll('.panel:first-child g[aria-label=line] path')];"
+        "const lines = ':first-child g[aria-label=line]:not([aria-hidden]) path';"
+        "const curves = [...arguments[0].querySelectorAll(`.panel${lines}`)];"
         f"return {expression}",
         article,
     )
@@ -184,15 +195,18 @@ def test_tables_sort_by_mouse_and_keyboard(page):
     button = first.find_element(By.TAG_NAME, "button")
     button.click()
     assert first.get_attribute("aria-sort") == "ascending"
-    assert column(page, table, 0)[:3] == ["P1", "P2", "P3"]
+    found = column(page, table, 0)
+    assert found == sorted(found, key=lambda name: int(name[1:]))
     button.send_keys(Keys.SPACE)
     assert first.get_attribute("aria-sort") == "descending"
-    assert column(page, table, 0) == [f"P{k}" for k in range(18, 0, -1)]
+    assert column(page, table, 0) == found[::-1]
     seeds = table.find_elements(By.CSS_SELECTOR, "thead button")[3]
-    for _ in range(2):  # what is not a number stays last in both directions
-        seeds.click()
-        assert column(page, table, 3)[-1] == "–"
+    seeds.click()
     assert first.get_attribute("aria-sort") is None
+    figures = find(page, "#figures > .scroll table")
+    for _ in range(2):  # what is not a number stays last in both directions
+        figures.find_elements(By.CSS_SELECTOR, "thead button")[3].click()
+        assert column(page, figures, 3)[-1] == "–"
     health = find(page, "#health table")
     health.find_elements(By.CSS_SELECTOR, "thead button")[12].click()
     worst = [float(text) for text in column(page, health, 12)]
@@ -303,3 +317,92 @@ def test_prints_with_all_figures(page):
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", paper)
     assert page.execute_script("return document.documentElement.scrollWidth") <= 720
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_the_first_screen_says_that_results_are_synthetic_and_shows_ranks(page):
+    mark = find(page, ".mark.synthetic")
+    assert mark.location["y"] + mark.size["height"] < 400
+    assert "runs are invented, not computed." in mark.text
+    assert page.title.endswith(" (synthetic results)")
+    table = find(page, "#overview table")
+    assert "al-mll" in column(page, table, 0)
+    assert "not run" not in find(page, "#overview").text
+    headings = [each.text for each in all_of(page, "main h2")]
+    assert headings[:3] == ["Overview", "Figures", "Scorecard"]
+    assert not [each for each in all_of(page, "article.missing") if each.is_displayed()]
+
+
+def test_single_runs_stand_behind_the_means(page):
+    article = show(page, "al-mll")
+    behind = "return arguments[0].querySelectorAll('.panel:first-child g[stroke-opacity] path').length"
+    assert page.execute_script(behind, article) == 9  # three methods, three seeds
+    button = article.find_element(By.CSS_SELECTOR, "button.each")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert page.execute_script(behind, article) == 0
+    assert lines(article) == 3
+    assert find(page, "#said").get_attribute("textContent") == "Single runs hidden."
+
+
+def test_filters_work_on_figures_and_tables(page):
+    article = show(page, "al-mll")
+    rows = len([row for row in all_of(page, "#health tbody tr") if row.is_displayed()])
+    find(page, ".filters summary").click()
+    find(page, '.filters [data-axis="method"][data-name="sal_hr"]').click()
+    assert lines(article) == 2
+    left = [row.text for row in all_of(page, "#health tbody tr") if row.is_displayed()]
+    assert 0 < len(left) < rows
+    assert not [text for text in left if "SAL-HR" in text]
+    find(page, '.filters [data-axis="task"][data-name="gramacy1"]').click()
+    titles = [panel.text for panel in article.find_elements(By.CSS_SELECTOR, ".panel h4") if panel.is_displayed()]
+    assert not [text for text in titles if text.startswith("Gramacy")]
+    assert [text for text in titles if text.startswith("Higdon")]
+    assert find(page, ".filters summary").text == "Filter the page (2 hidden)"
+    find(page, ".filters details > .view").click()
+    assert lines(article) == 3
+    assert len([row for row in all_of(page, "#health tbody tr") if row.is_displayed()]) == rows
+
+
+def test_paired_tests_are_beside_the_figure(page):
+    article = show(page, "al-mll")
+    assert article.find_element(By.CSS_SELECTOR, ".ranks").text.startswith("Ranks: ")
+    details = article.find_element(By.CSS_SELECTOR, "details.tests")
+    details.find_element(By.TAG_NAME, "summary").click()
+    table = WebDriverWait(page, 10).until(lambda _: details.find_elements(By.TAG_NAME, "table"))[0]
+    assert set(column(page, table, 0)) == {"Gramacy (1D)", "Higdon", "Ishigami", "All tasks"}
+    assert "SAL-HR" in column(page, table, 2)
+    p = table.find_elements(By.CSS_SELECTOR, "thead button")[7]
+    assert p.text.startswith("p (Holm)")
+    p.click()
+    values = [float(text.lstrip("<")) for text in column(page, table, 7) if text != "–"]
+    assert values == sorted(values)
+
+
+def test_a_run_has_a_view(few):
+    page = few
+    assert not all_of(page, "#run-view article")
+    button = all_of(page, "details.runs .view")[0]
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
+    view = WebDriverWait(page, 10).until(lambda _: all_of(page, "#run-view article"))[0]
+    assert page.switch_to.active_element.get_attribute("id") == view.get_attribute("id")
+    assert [each.text for each in view.find_elements(By.TAG_NAME, "h4")] == [
+        *("Metrics and regret", "Queries", "Hyperparameters", "Diagnostics", "Ledger")
+    ]
+    panels = [each.text for each in view.find_elements(By.TAG_NAME, "h5")]
+    assert {"Negative MLL", "RMSE", "Observation", "Input 1", "Lengthscale 1", "Noise variance", "R-hat"} <= set(panels)
+    assert len(view.find_elements(By.CSS_SELECTOR, ".panel svg")) == len(panels)
+    assert "scorebo replay" in view.text
+    run = view.get_attribute("id")
+    page.refresh()  # the address has the run
+    view = WebDriverWait(page, 10).until(lambda _: all_of(page, "#run-view article"))[0]
+    assert view.get_attribute("id") == run
+    phone = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_drawings_are_arranged_as_in_the_file(page):
+    article = show(page, "sal-example")
+    tops = [round(panel.location["y"]) for panel in article.find_elements(By.CSS_SELECTOR, ".panel")]
+    assert tops[0] == tops[2] == tops[4] == tops[6] < tops[1] == tops[3] == tops[5] == tops[7]

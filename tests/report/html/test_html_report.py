@@ -1,5 +1,6 @@
 """The page as a file: what is in it, and that nothing has to be fetched for it."""
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -19,16 +20,18 @@ from scorebo.report.claims import Finding, Statement
 from scorebo.report.claims.base import UNDECIDED
 from scorebo.report.claims.text import LEGEND, SIGNS
 from scorebo.report.evidence import Evidence
+from scorebo.report.html.marks import Mark
 from scorebo.report.html.page_figures import PageFigure, page_figure
 from scorebo.report.html.panels import CONTRAST, DARK_PAGE, SYMBOLS, contrast, figure_panels, numbers, on_dark
-from scorebo.report.html.sections import ranges
 from scorebo.report.html.templates import part, templates
-from scorebo.report.html.write import write_report
+from scorebo.report.html.write import Following, write_report
 from scorebo.report.provenance_check import compare_with_now
 from scorebo.report.query import Query
 from scorebo.report.statistics import Estimate
+from scorebo.report.statistics.text import ranges
 from scorebo.report.style import METHODS, method_styles
 from scorebo.store import collect, run_id
+from scorebo.store.identity import read_config
 from scripts.validation.synthetic_results import make_results, write_records
 
 NODES = ("benchmark", "model", "acquisition")
@@ -143,9 +146,11 @@ def test_hyperparameters_and_examples_become_panels(data):
     assert sets["reference"] == "Reference"
     drawn = data["figures"]["hellinger-mm"]
     assert drawn["drawn"]
-    assert {looks["label"] for looks in drawn["series"].values()} >= {"Moment matching", "Exact (2048 samples)"}
-    assert drawn["panels"][3]["title"] == "Hellinger, set 1: a poor case"
+    assert {looks["label"] for looks in drawn["series"].values()} >= {"Moment matching", "Exact"}
+    assert drawn["panels"][5]["title"] == "Hellinger, GP 1: a poor case"
+    assert (drawn["columns"], drawn["rows"]) == (2, 4)
     shares = data["figures"]["sal-example"]["panels"][3]
+    assert shares["title"] == "Hellinger distance: GP 2"
     assert shares["lines"][0]["base"] == 0
     bands = data["figures"]["scorebo-example"]["panels"][2]["lines"]
     assert sum("b" in line for line in bands) == 2
@@ -174,6 +179,8 @@ def test_what_is_written_into_the_page_cannot_break_it():
     assert json.loads(written) == {"notes": [nasty]}
     who = {"benchmark": nasty, "model": nasty, "acquisition": nasty}
     figure = PageFigure(nasty, nasty, nasty, nasty, data={"notes": [nasty]})
+    places = {"places": [(nasty, 1.0)], "blocks": 1, "what": nasty, "p": None, "where": nasty, "words": nasty}
+    ranked = dataclasses.replace(figure, tests={"metric": nasty, "ranks": [places]})
     statement = Statement(nasty, Estimate(1.0), 1, UNDECIDED)
     finding = Finding(nasty, nasty, UNDECIDED, 1, None, (statement,), note=nasty)
     stopped = who | {
@@ -187,9 +194,11 @@ def test_what_is_written_into_the_page_cannot_break_it():
     fallback = stopped | {"kind": nasty, "times": 1, "command": nasty}
     origin = {"git": {"commit": nasty}, "packages": {nasty: nasty}, "runs": {}}
     for shown in (
-        part("overview", [(nasty, nasty)], nasty, 1, [(nasty, nasty, 1)]),
-        part("scorecard", [finding], SIGNS, LEGEND, nasty),
-        part("figure", figure),
+        part("overview", [(nasty, nasty)], nasty, [ranked], [(nasty, nasty, 1)]),
+        part("scorecard", [finding], [finding], SIGNS, LEGEND, nasty),
+        part("marked", [Mark(nasty, nasty)], Following(nasty, 30.0)),
+        part("runs", 30, 0, 20, nasty),
+        part("figure", ranked),
         part("figure_list", [figure]),
         part("failures", [fallback], [stopped], [stopped]),
         part("provenance", origin, nasty, nasty, [nasty], nasty, {(nasty, nasty): 1}),
@@ -342,3 +351,33 @@ def test_refused(tmp_path, results, capsys):
     assert main(["report", "--results", str(results), "--out", str(tmp_path / "file" / "r.html")]) == 2
     assert "A file is where a folder is needed" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.html"))
+
+
+def test_the_audit_is_part_of_the_page(report, results, tmp_path):
+    def section(path):
+        return re.search('<section id="audit".*?</section>', path.read_text(), re.DOTALL).group()
+
+    plain = re.sub("<[^>]*>", " ", section(report))
+    assert re.search(r"Audit\s+(\d+ warnings?, )?\d+ notes? \(16 checks of \d+ runs: experiment ", plain)
+    assert "All runs of nei_map are under model map" in plain
+    assert "contradicted" not in section(report)
+    shutil.copytree(results, tmp_path / "results")
+    one, other = ((tmp_path / "results" / "gramacy1").glob(f"*/{name}/seed-1-*") for name in ("bald", "sal_hr"))
+    records = [json.loads(line) for line in (next(one) / "records.jsonl").read_bytes().splitlines()]
+    folder = next(other)
+    own = folder.name.rpartition("-")[2]
+    identity = run_id(read_config(folder / "config.yaml"))
+    write_records(folder, identity, [{k: v for k, v in r.items() if k != "checksum"} | {"run": own} for r in records])
+    out = tmp_path / "report.html"
+    for choice in (["--scale", "smoke"], ["--experiment", "al_mll"], ["--benchmark", "gramacy1"]):
+        assert main(["report", "--results", str(tmp_path / "results"), *choice, "--out", str(out)]) == 0
+        assert '<span class="badge contradicted"><span aria-hidden="true">✗</span> serious</span>' in section(out)
+        assert "gramacy1 under al_lognormal: bald, sal_hr, seeds 1" in section(out)
+
+
+def test_what_the_audit_says_cannot_break_the_page():
+    nasty = '</script><script>alert("x")</script>'
+    row = dict.fromkeys(("severity", "look", "sign", "check", "what", "do", "where", "runs"), nasty) | {"count": 1}
+    shown = part("audit", [row], nasty, file="audit.html")
+    assert "&lt;script" in shown
+    assert "<script" not in shown

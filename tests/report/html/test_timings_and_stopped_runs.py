@@ -41,7 +41,7 @@ def test_timings_are_processor_seconds_and_say_where_they_are_not():
 
 
 def test_hours_of_the_overview_are_those_of_the_processor():
-    shown = overview_section(rows({"bald": 90.0}), "all runs", [], 0, 0)
+    shown = overview_section(rows({"bald": 90.0}), "all runs", [], [])
     assert '<span class="count">0.2</span> processor hours' in shown
 
 

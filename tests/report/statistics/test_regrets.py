@@ -4,6 +4,7 @@ from matplotlib.colors import to_rgb
 
 from scorebo.errors import InputError
 from scorebo.report import FIGURES, OPTIMIZATION_METRICS, draw, final_values, format_summary
+from scorebo.report.figures.metric_curves import SMOOTHING
 from scorebo.report.figures.render import compose
 from scorebo.report.statistics.regrets import LEAST, measured_rows
 from scorebo.report.style import method_styles
@@ -37,7 +38,7 @@ def test_panels_ranking_and_legend():
     titles = ["Branin", "Rosenbrock-2", "Hartmann-3", "Rosenbrock-4", "Hartmann-4", "Hartmann-6", "Ranking"]
     assert [panel.title for panel in drawn.panels] == titles
     assert [line.method for line in drawn.panels[0].lines] == BO_METHODS
-    assert not drawn.notes
+    assert drawn.notes == (SMOOTHING,)
     figure = compose(drawn)
     (legend,) = (axes.get_legend() for axes in figure.axes if axes.get_legend())
     assert [text.get_text() for text in legend.get_texts()] == ["JES", "MES", "PES", "NEI", "NEI-MAP", "SCoreBO-HR"]
@@ -80,7 +81,7 @@ def test_tasks_without_a_known_optimum_are_left_out_and_named():
     table = join(bo_suite(["branin"]), bo_run("my_task", "nei", 1, [np.nan, np.nan]))
     drawn = data(table)
     assert [panel.title for panel in drawn.panels] == ["Branin", "Ranking"]
-    assert drawn.notes == ("My task: left out, its optimum is not known.",)
+    assert drawn.notes == ("My task: left out, its optimum is not known.", SMOOTHING)
     with pytest.raises(InputError, match="no finite value of inference_regret"):
         data(bo_run("my_task", "nei", 1, [np.nan]))
 

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -84,7 +85,11 @@ def test_groups_are_those_within_the_critical_difference():
     found = rank_test(values, ("a", "b", "c"))
     assert found.groups() == [("a", "b"), ("b", "c")]
     assert rank_test(np.ones((4, 2)), ("a", "b")).p_value == 1.0
-    assert rank_test(np.tile([1.0, 2.0], (4, 1)), ("a", "b")).p_value == 0.0
+    # All blocks alike: the first may have any order, the others the same, as counted over all orders.
+    assert rank_test(np.tile([1.0, 2.0], (4, 1)), ("a", "b")).p_value == pytest.approx(1 / 8)
+    orders = set(itertools.permutations([1.0, 1.0, 2.0, 3.0]))
+    alike = sum(a == b for a in orders for b in orders) / len(orders) ** 2
+    assert rank_test(np.tile([1.0, 1.0, 2.0, 3.0], (2, 1)), tuple("abcd")).p_value == pytest.approx(alike)
     assert math.isnan(rank_test(np.array([[1.0, 2.0]]), ("a", "b")).p_value)
 
 
