@@ -187,7 +187,8 @@ def _shown_ids(query: Query, scale: str, composer: Composer, tasks: Collection[s
     """The ids of runs that the query's experiment shows beside its own where they are there."""
     names = composer.experiment(str(query.experiment)).get("shown_acquisitions") or []
     names = [name for name in names if query.takes("acquisition", name)]
-    overrides = _overrides(str(query.experiment), scale, composer, tasks, query) if names else []
+    own = replace(query, challenger=None)
+    overrides = _overrides(str(query.experiment), scale, composer, tasks, own) if names else []
     if not overrides:
         return frozenset()
     others = [override for override in overrides if not override.startswith("acquisition=")]

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
@@ -132,8 +133,10 @@ def studies_of(evidence: Evidence, chosen: Sequence[Selection] | None = None) ->
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """A table without what pandas would copy with each part of it."""
+    """A table without what pandas would copy with each part of it; a summary has no noiseless values."""
     plain = table.copy(deep=False)
+    if "f" not in plain:
+        plain["f"] = np.nan
     plain.attrs = {}
     return plain
 
