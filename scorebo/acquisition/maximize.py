@@ -1,6 +1,13 @@
-"""Maximization of an acquisition function over a box: cover the hills with raw points, then climb the best of them."""
+"""Maximization of an acquisition function over a box.
+
+Raw points cover the hills, and the best of them are crossed with each other. Climbs from the most promising ones lead
+to tops, and scans of every coordinate through the highest tops to further hills.
+"""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,13 +17,27 @@ from torch import Tensor
 from scorebo.errors import InputError, check_integer, check_number
 from scorebo.search.ascent import Array, ascend
 from scorebo.search.box import Bounds, check_bounds
-from scorebo.search.starts import choose_starts, covering_points, nudged, points_around
+from scorebo.search.scan import crests, lines
+from scorebo.search.starts import choose_starts, covering_points, crossed, distinct, nudged, points_around
 
 # Raw points evaluated at once: larger batches fall out of the cache.
 SLICE = 128
-# The sparser the raw points, the less they tell which hills are high: above two dimensions D starts for each restart
-# asked for, and at most this many. In a batch most of them cost little, and are soon dropped.
-MOST_STARTS_PER_RESTART = 10
+# The sparser the raw points, the less they tell which hills are high: D/2 starts for each restart asked for, at least
+# one and at most this many. In a batch most of them cost little, and are soon dropped.
+MOST_STARTS_PER_RESTART = 5.0
+# Above two dimensions raw points are crossed so many times; of each kind a fraction of their number:
+GENERATIONS = 2
+PARENTS = 1 / 16
+CROSSED = 1 / 2
+# So many of the highest tops are scanned for hills in line with them; again if this led higher, at most so often ...
+SCANNED_TOPS = 3
+MAX_SCANS = 3
+# ... by this fraction.
+LEAST_GAIN = 1e-3
+# Tops this close to each other in every coordinate are one.
+APART = 0.05
+# Climbs end where steps rise by this fraction of the value; only the best is then climbed to its top.
+TOLERANCE = 1e-5
 
 
 def maximize(
@@ -54,56 +75,118 @@ def maximize(
         check_integer(name, number, 1)
     check_integer("seed", seed, 0)
     check_number("sample_around_best_sigma", sample_around_best_sigma, 0.0)
-    lower, width, dim = box[0], box[1] - box[0], box.shape[1]
-
-    def in_box(x: Tensor) -> Tensor:
-        return (lower + width * x).clamp(box[0], box[1])
-
-    def evaluate(points: Tensor) -> Tensor:
-        value = acqf(points.unsqueeze(-2)).to(torch.float64)
-        if value.shape != points.shape[:1]:
-            raise InputError(
-                f"{type(acqf).__name__} must return one value per point: for {len(points)} points of shape 1 x {dim} "
-                f"it returned shape {tuple(value.shape)}."
-            )
-        return value
-
-    def evaluate_with_gradient(x: Array) -> tuple[Array, Array]:
-        points = in_box(torch.from_numpy(x))
-        if hasattr(acqf, "with_gradient"):
-            value, gradient = acqf.with_gradient(points)
-        else:
-            with torch.enable_grad():
-                value = evaluate(points.requires_grad_())
-                if not value.requires_grad:
-                    raise InputError(f"{type(acqf).__name__} is not differentiable: its value has no gradient.")
-                (gradient,) = torch.autograd.grad(value.sum(), points)
-        return value.detach().numpy(), (gradient * width).numpy()
-
+    dim = box.shape[1]
+    center = None if around is None else _to_unit(_check_around(around, box), box)
     # Each kind of raw points has its own share of the starts, so that none crowds out another.
-    num_starts = num_restarts * (1 if dim <= 2 else min(dim, MOST_STARTS_PER_RESTART))
+    num_starts = round(num_restarts * min(max(dim / 2.0, 1.0), MOST_STARTS_PER_RESTART))
     groups = [(covering_points(dim, raw_samples, seed), num_starts)]
-    center = None if around is None else (_check_around(around, box) - lower) / width
     if center is not None and dim > 1:  # In one dimension the grid is dense enough everywhere.
         groups.append(
             (points_around(center, -(-raw_samples // 16), sample_around_best_sigma, seed), -(-num_restarts // 8))
         )
-    groups.append((nudged((_observed(acqf, box) - lower) / width, seed), -(-num_restarts // 4)))
+    groups.append((nudged(_to_unit(_observed(acqf, box), box), seed), -(-num_restarts // 4)))
 
     with torch.no_grad():
-        spacing = raw_samples ** (-1.0 / dim)
-        raw = torch.cat([points for points, _ in groups])
-        screen = getattr(acqf, "screen", None)
-        values = torch.cat([(evaluate if screen is None else screen)(in_box(part)) for part in raw.split(SLICE)])
-        if not bool(values.isfinite().any()):
-            raise InputError(f"{type(acqf).__name__} is finite at none of {len(raw)} points of the box.")
-        parts = zip(groups, values.split([len(points) for points, _ in groups]), strict=True)
-        starts = torch.cat([choose_starts(points, part, count, spacing) for (points, count), part in parts])
-        reached, height = ascend(evaluate_with_gradient, starts.numpy(), maxiter, first_step=0.3 * spacing)
-        height[~np.isfinite(height)] = -np.inf
-        best = int(height.argmax())
-        x = in_box(torch.from_numpy(reached[best])).unsqueeze(0)
+        hills = _Hills(acqf, box, raw_samples ** (-1.0 / dim), maxiter)
+        starts = hills.starts(groups, raw_samples, seed)
+        best, top = hills.climb(starts, -np.inf)
+        if dim > 1:
+            best = hills.scan(best, top, num_restarts // 2)
+        x = hills.in_box(hills.climb(best[:1], -np.inf, 0.0)[0][:1])
         return x, acqf(x.unsqueeze(0)).squeeze(0)
+
+
+@dataclass(frozen=True)
+class _Hills:
+    """An acquisition function over the unit box, into which its own box is mapped.
+
+    Args:
+        acqf: as in `maximize`.
+        box: `2 x D`.
+        spacing: typical distance between neighboring raw points.
+        maxiter: most steps of a climb.
+    """
+
+    acqf: AcquisitionFunction
+    box: Tensor
+    spacing: float
+    maxiter: int
+
+    def in_box(self, x: Tensor) -> Tensor:
+        """Points of the unit box in the box of the acquisition function."""
+        return (self.box[0] + (self.box[1] - self.box[0]) * x).clamp(self.box[0], self.box[1])
+
+    def evaluate(self, points: Tensor) -> Tensor:
+        """Values `b` at points `b x D` of the box, in double precision."""
+        value = self.acqf(points.unsqueeze(-2)).to(torch.float64)
+        if value.shape != points.shape[:1]:
+            raise InputError(
+                f"{type(self.acqf).__name__} must return one value per point: for {len(points)} points of shape 1 x "
+                f"{points.shape[1]} it returned shape {tuple(value.shape)}."
+            )
+        return value
+
+    def screen(self, x: Tensor) -> Tensor:
+        """Rough values of raw points `N x D`."""
+        screen = getattr(self.acqf, "screen", self.evaluate)
+        return torch.cat([screen(self.in_box(part)) for part in x.split(SLICE)])
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Values and gradients by x `b x D`."""
+        points = self.in_box(torch.from_numpy(x))
+        if hasattr(self.acqf, "with_gradient"):
+            value, gradient = self.acqf.with_gradient(points)
+        else:
+            with torch.enable_grad():
+                value = self.evaluate(points.requires_grad_())
+                if not value.requires_grad:
+                    raise InputError(f"{type(self.acqf).__name__} is not differentiable: its value has no gradient.")
+                (gradient,) = torch.autograd.grad(value.sum(), points)
+        return value.detach().numpy(), (gradient * (self.box[1] - self.box[0])).numpy()
+
+    def starts(self, groups: list[tuple[Tensor, int]], raw_samples: int, seed: int) -> Tensor:
+        """The most promising raw points, of every group of them as many as asked for; the first is crossed with all."""
+        raw = torch.cat([points for points, _ in groups])
+        values = self.screen(raw)
+        if not bool(values.isfinite().any()):
+            raise InputError(f"{type(self.acqf).__name__} is finite at none of {len(raw)} points of the box.")
+        parts = list(values.split([len(points) for points, _ in groups]))
+        covering, count = groups[0]
+        for generation in range(GENERATIONS if raw.shape[1] > 2 else 0):
+            parents, number = math.ceil(PARENTS * raw_samples), math.ceil(CROSSED * raw_samples)
+            new = crossed(raw, values, parents, number, seed + generation)
+            found = self.screen(new)
+            raw, values = torch.cat([raw, new]), torch.cat([values, found])
+            covering, parts[0] = torch.cat([covering, new]), torch.cat([parts[0], found])
+        chosen = zip([(covering, count), *groups[1:]], parts, strict=True)
+        return torch.cat([choose_starts(points, part, count, self.spacing) for (points, count), part in chosen])
+
+    def climb(self, starts: Tensor, best: float, tolerance: float = TOLERANCE) -> tuple[Tensor, Tensor]:
+        """Where the starts lead, the highest first: points `b x D` and values `b`."""
+        reached, height = ascend(
+            self.with_gradient, starts.numpy(), self.maxiter, 0.3 * self.spacing, best=best, tolerance=tolerance
+        )
+        height[~np.isfinite(height)] = -np.inf
+        order = np.argsort(-height, kind="stable")
+        return torch.from_numpy(reached[order]), torch.from_numpy(height[order])
+
+    def scan(self, tops: Tensor, height: Tensor, count: int) -> Tensor:
+        """The best of tops `b x D`, the highest first, and of what lies in line with them. `1 x D`."""
+        best, highest = tops[:1], float(height[0])
+        for _ in range(MAX_SCANS if np.isfinite(highest) else 0):
+            points = lines(distinct(tops[height > -torch.inf], SCANNED_TOPS, APART))
+            tops, height = self.climb(crests(points, self.screen(points), count), highest)
+            if len(tops) == 0 or not height[0] > highest:
+                break
+            before, best, highest = highest, tops[:1], float(height[0])
+            if highest - before <= LEAST_GAIN * abs(highest):
+                break
+            tops, height = tops[height >= before], height[height >= before]
+        return best
+
+
+def _to_unit(points: Tensor, box: Tensor) -> Tensor:
+    return (points - box[0]) / (box[1] - box[0])
 
 
 def _observed(acqf: AcquisitionFunction, bounds: Tensor) -> Tensor:
