@@ -25,7 +25,9 @@ SLICE = 128
 # The sparser the raw points, the less they tell which hills are high: D/2 starts for each restart asked for, at least
 # one and at most this many. In a batch most of them cost little, and are soon dropped.
 MOST_STARTS_PER_RESTART = 5.0
-# Above two dimensions raw points are crossed so many times; of each kind a fraction of their number:
+# In so many dimensions the raw points are dense enough to show every hill.
+DENSE = 2
+# In more they are crossed so many times; parents and crossed points are a fraction of their number.
 GENERATIONS = 2
 PARENTS = 1 / 16
 CROSSED = 1 / 2
@@ -38,6 +40,9 @@ LEAST_GAIN = 1e-3
 APART = 0.05
 # Climbs end where steps rise by this fraction of the value; only the best is then climbed to its top.
 TOLERANCE = 1e-5
+# Length of the first step, in spacings of the raw points, and next to a top.
+STEP = 0.3
+LAST_STEP = 0.01
 
 
 def maximize(
@@ -89,10 +94,12 @@ def maximize(
     with torch.no_grad():
         hills = _Hills(acqf, box, raw_samples ** (-1.0 / dim), maxiter)
         starts = hills.starts(groups, raw_samples, seed)
-        best, top = hills.climb(starts, -np.inf)
-        if dim > 1:
-            best = hills.scan(best, top, num_restarts // 2)
-        x = hills.in_box(hills.climb(best[:1], -np.inf, 0.0)[0][:1])
+        if dim <= DENSE:
+            tops, _ = hills.climb(starts, -np.inf, 0.0)
+        else:
+            best = hills.scan(*hills.climb(starts, -np.inf, TOLERANCE), num_restarts // 2)
+            tops, _ = hills.climb(best, -np.inf, 0.0, LAST_STEP)
+        x = hills.in_box(tops[:1])
         return x, acqf(x.unsqueeze(0)).squeeze(0)
 
 
@@ -152,7 +159,7 @@ class _Hills:
             raise InputError(f"{type(self.acqf).__name__} is finite at none of {len(raw)} points of the box.")
         parts = list(values.split([len(points) for points, _ in groups]))
         covering, count = groups[0]
-        for generation in range(GENERATIONS if raw.shape[1] > 2 else 0):
+        for generation in range(GENERATIONS if raw.shape[1] > DENSE else 0):
             parents, number = math.ceil(PARENTS * raw_samples), math.ceil(CROSSED * raw_samples)
             new = crossed(raw, values, parents, number, seed + generation)
             found = self.screen(new)
@@ -161,11 +168,10 @@ class _Hills:
         chosen = zip([(covering, count), *groups[1:]], parts, strict=True)
         return torch.cat([choose_starts(points, part, count, self.spacing) for (points, count), part in chosen])
 
-    def climb(self, starts: Tensor, best: float, tolerance: float = TOLERANCE) -> tuple[Tensor, Tensor]:
+    def climb(self, starts: Tensor, best: float, tolerance: float, step: float = STEP) -> tuple[Tensor, Tensor]:
         """Where the starts lead, the highest first: points `b x D` and values `b`."""
-        reached, height = ascend(
-            self.with_gradient, starts.numpy(), self.maxiter, 0.3 * self.spacing, best=best, tolerance=tolerance
-        )
+        first_step = step * self.spacing
+        reached, height = ascend(self.with_gradient, starts.numpy(), self.maxiter, first_step, best, tolerance)
         height[~np.isfinite(height)] = -np.inf
         order = np.argsort(-height, kind="stable")
         return torch.from_numpy(reached[order]), torch.from_numpy(height[order])
@@ -175,7 +181,7 @@ class _Hills:
         best, highest = tops[:1], float(height[0])
         for _ in range(MAX_SCANS if np.isfinite(highest) else 0):
             points = lines(distinct(tops[height > -torch.inf], SCANNED_TOPS, APART))
-            tops, height = self.climb(crests(points, self.screen(points), count), highest)
+            tops, height = self.climb(crests(points, self.screen(points), count), highest, TOLERANCE)
             if len(tops) == 0 or not height[0] > highest:
                 break
             before, best, highest = highest, tops[:1], float(height[0])
