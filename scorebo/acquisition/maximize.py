@@ -152,21 +152,19 @@ class _Hills:
         return value.detach().numpy(), (gradient * (self.box[1] - self.box[0])).numpy()
 
     def starts(self, groups: list[tuple[Tensor, int]], raw_samples: int, seed: int) -> Tensor:
-        """The most promising raw points, of every group of them as many as asked for; the first is crossed with all."""
+        """The most promising raw points: of every group as many as asked for, and of crossed ones half of the first."""
         raw = torch.cat([points for points, _ in groups])
         values = self.screen(raw)
         if not bool(values.isfinite().any()):
             raise InputError(f"{type(self.acqf).__name__} is finite at none of {len(raw)} points of the box.")
-        parts = list(values.split([len(points) for points, _ in groups]))
-        covering, count = groups[0]
+        before = len(raw)
         for generation in range(GENERATIONS if raw.shape[1] > DENSE else 0):
-            parents, number = math.ceil(PARENTS * raw_samples), math.ceil(CROSSED * raw_samples)
-            new = crossed(raw, values, parents, number, seed + generation)
-            found = self.screen(new)
-            raw, values = torch.cat([raw, new]), torch.cat([values, found])
-            covering, parts[0] = torch.cat([covering, new]), torch.cat([parts[0], found])
-        chosen = zip([(covering, count), *groups[1:]], parts, strict=True)
-        return torch.cat([choose_starts(points, part, count, self.spacing) for (points, count), part in chosen])
+            parents, count = math.ceil(PARENTS * raw_samples), math.ceil(CROSSED * raw_samples)
+            new = crossed(raw, values, parents, count, seed + generation)
+            raw, values = torch.cat([raw, new]), torch.cat([values, self.screen(new)])
+        groups = [*groups, (raw[before:], groups[0][1] // 2)]
+        parts = zip(groups, values.split([len(points) for points, _ in groups]), strict=True)
+        return torch.cat([choose_starts(points, part, count, self.spacing) for (points, count), part in parts])
 
     def climb(self, starts: Tensor, best: float, tolerance: float, step: float = STEP) -> tuple[Tensor, Tensor]:
         """Where the starts lead, the highest first: points `b x D` and values `b`."""
