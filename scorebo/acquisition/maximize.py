@@ -1,7 +1,7 @@
 """Maximization of an acquisition function over a box.
 
 Raw points cover the hills, and the best of them are crossed with each other. Climbs from the most promising ones lead
-to tops, and scans of every coordinate through the highest tops to further hills.
+to tops, and a scan of every coordinate through the highest top to further hills.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scorebo.errors import InputError, check_integer, check_number
 from scorebo.search.ascent import Array, ascend
 from scorebo.search.box import Bounds, check_bounds
 from scorebo.search.scan import crests, lines
-from scorebo.search.starts import choose_starts, covering_points, crossed, distinct, nudged, points_around
+from scorebo.search.starts import choose_starts, covering_points, crossed, nudged, points_around
 
 # Raw points evaluated at once: larger batches fall out of the cache.
 SLICE = 128
@@ -30,14 +30,7 @@ DENSE = 2
 # In more they are crossed so many times; parents and crossed points are a fraction of their number.
 GENERATIONS = 2
 PARENTS = 1 / 16
-CROSSED = 1 / 2
-# So many of the highest tops are scanned for hills in line with them; again if this led higher, at most so often ...
-SCANNED_TOPS = 3
-MAX_SCANS = 3
-# ... by this fraction.
-LEAST_GAIN = 1e-3
-# Tops this close to each other in every coordinate are one.
-APART = 0.05
+CROSSED = 1 / 4
 # Climbs end where steps rise by this fraction of the value; only the best is then climbed to its top.
 TOLERANCE = 1e-5
 # Length of the first step, in spacings of the raw points, and next to a top.
@@ -175,18 +168,10 @@ class _Hills:
         return torch.from_numpy(reached[order]), torch.from_numpy(height[order])
 
     def scan(self, tops: Tensor, height: Tensor, count: int) -> Tensor:
-        """The best of tops `b x D`, the highest first, and of what lies in line with them. `1 x D`."""
-        best, highest = tops[:1], float(height[0])
-        for _ in range(MAX_SCANS if np.isfinite(highest) else 0):
-            points = lines(distinct(tops[height > -torch.inf], SCANNED_TOPS, APART))
-            tops, height = self.climb(crests(points, self.screen(points), count), highest, TOLERANCE)
-            if len(tops) == 0 or not height[0] > highest:
-                break
-            before, best, highest = highest, tops[:1], float(height[0])
-            if highest - before <= LEAST_GAIN * abs(highest):
-                break
-            tops, height = tops[height >= before], height[height >= before]
-        return best
+        """The highest of tops `b x D`, which comes first, or what is higher and in line with it. `1 x D`."""
+        points = lines(tops[:1])
+        reached, found = self.climb(crests(points, self.screen(points), count), float(height[0]), TOLERANCE)
+        return reached[:1] if len(found) > 0 and found[0] > height[0] else tops[:1]
 
 
 def _to_unit(points: Tensor, box: Tensor) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
@@ -78,8 +77,3 @@ def choose_starts(points: Tensor, values: Tensor, count: int, spacing: float) ->
     if array.shape[-1] > 1:  # Between the points of a grid nothing is hidden.
         chosen = fill_up(array, chosen, count, LEAST_DISTANCE * spacing)
     return candidates[chosen]
-
-
-def distinct(points: Tensor, count: int, distance: float) -> Tensor:
-    """The first points of `N x D` that are at least so far from every one before them, at most `count`."""
-    return points[fill_up(points.numpy(), np.empty(0, dtype=np.intp), count, distance)]

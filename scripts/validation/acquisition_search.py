@@ -5,8 +5,8 @@
 For every fit each acquisition is searched with the settings of a run, and with eight times the raw points (and points
 crossed from them), three times the restarts and twice the iterations, from another seed. The ratio is that of the value
 found to the highest of all; of EI itself for `nei`, whose value is its logarithm; for `ucb`, which may be negative, of
-the rise above the median of the box. Least, mean, and the share that reaches 0.98, for each acquisition and dimension. Seconds: processor time of a
-search with the settings of a run, mean over the fits.
+the rise above the median of the box. Least, mean, and the share that reaches 0.98, for each acquisition and dimension.
+Seconds: processor time of a search with the settings of a run, mean over the fits.
 """
 
 from __future__ import annotations

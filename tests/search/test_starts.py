@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from scorebo.search.starts import choose_starts, covering_points, crossed, distinct, nudged, points_around
+from scorebo.search.starts import choose_starts, covering_points, crossed, nudged, points_around
 
 
 @pytest.mark.parametrize("dim", [1, 2, 6, 40])
@@ -46,13 +46,6 @@ def test_crossed_points_have_the_coordinates_of_two_of_the_best():
     same = (parent == parent[:, :1]).all(dim=-1).double().mean().item()
     assert same == pytest.approx(1 / 3 + 2 / 3 / 8, abs=0.07)
     assert torch.equal(found, crossed(points, values, 3, 500, seed=1))
-
-
-def test_distinct_points_keep_their_order_and_a_distance():
-    points = torch.tensor([[0.5], [0.52], [0.9], [0.1], [0.88]], dtype=torch.float64)
-    assert distinct(points, 5, 0.05).flatten().tolist() == [0.5, 0.9, 0.1]
-    assert distinct(points, 2, 0.05).flatten().tolist() == [0.5, 0.9]
-    assert len(distinct(points[:0], 3, 0.05)) == 0
 
 
 def test_every_hill_has_a_start_before_any_has_two():
