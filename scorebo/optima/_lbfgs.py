@@ -19,8 +19,8 @@ MEMORY = 8
 SLOTS = 96
 # Most evaluations of one climb.
 MOST = 2000
-# A climb is given up where eight gains like the last two, and some more in many dimensions, would not reach the best known.
-OUTLOOK, OUTLOOK_PER_DIMENSION = 8.0, 0.025
+# A climb is given up where eight gains like the last two, and more in many dimensions, would not reach the best known.
+OUTLOOK, OUTLOOK_PER_DIMENSION = 8.0, 0.125
 # Root of the sum of squares, in scales, of the longest move.
 LONGEST = 0.5
 
@@ -216,8 +216,8 @@ def _receive(climbs, s, value, gradient, ground, best, accuracy):  # type: ignor
 
 
 @njit(**_options)
-def climb_together(starts, which, ground, best, accuracy, tops, heights):  # type: ignore[no-untyped-def]
-    """Climb from every start.
+def climb_together(starts, which, ground, best, accuracy, fewest, tops, heights, over):  # type: ignore[no-untyped-def]
+    """Climb from every start, until fewer climbs than `fewest` are under way.
 
     Args:
         starts: `S x D`, inside the box.
@@ -226,8 +226,10 @@ def climb_together(starts, which, ground, best, accuracy, tops, heights):  # typ
         best: `N`, heights reached on each path, raised with every evaluation: climbs that will not come near are
             given up.
         accuracy: gain, in units, that is not worth a step.
-        tops: `S x D`, overwritten with where each climb ended.
+        fewest: below so many a batch is slow; 0 to go on to the end.
+        tops: `S x D`, overwritten with where each climb is in the end.
         heights: `S`, overwritten.
+        over: `S`, overwritten with whether each climb has ended.
 
     Returns:
         The number of evaluations.
@@ -238,6 +240,7 @@ def climb_together(starts, which, ground, best, accuracy, tops, heights):  # typ
     climb, active = np.full(slots, -1), np.empty(slots, dtype=np.int64)
     X, path = np.empty((slots, dim)), np.empty(slots, dtype=np.int64)
     values, gradients = np.empty(slots), np.empty((slots, dim))
+    over[:] = False
     begun, evaluations = 0, 0
     while True:
         size = 0
@@ -249,8 +252,8 @@ def climb_together(starts, which, ground, best, accuracy, tops, heights):  # typ
             if climb[s] >= 0:
                 active[size], X[size], path[size] = s, climbs.trial[s], which[climb[s]]
                 size += 1
-        if size == 0:
-            return evaluations
+        if size == 0 or (begun == number and size < fewest):
+            break
         evaluate_batch(X[:size], path[:size], ground.paths, values[:size], gradients[:size])
         evaluations += size
         for i in range(size):
@@ -258,5 +261,8 @@ def climb_together(starts, which, ground, best, accuracy, tops, heights):  # typ
             under_way = _receive(climbs, s, values[i], gradients[i], ground, best[p], accuracy)
             best[p] = max(best[p], climbs.height[s])
             if not under_way:
-                tops[climb[s]], heights[climb[s]] = climbs.x[s], climbs.height[s]
+                tops[climb[s]], heights[climb[s]], over[climb[s]] = climbs.x[s], climbs.height[s], True
                 climb[s] = -1
+    for s in active[:size]:
+        tops[climb[s]], heights[climb[s]] = climbs.x[s], climbs.height[s]
+    return evaluations

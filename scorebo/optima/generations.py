@@ -20,6 +20,8 @@ GENERATIONS, CHILDREN = 12, 8
 # A path that so many generations leave as high as it was has its maximum; less of a gain, in units, is none.
 PATIENCE = 3
 NEWS = 1e-2
+# Fewer climbs than these wait for the next generation, whose batches are full again.
+FEWEST = 24
 # Parents are among this many of the highest tops; tops with heights closer than NEWS are the same.
 PARENTS = 6
 # Coordinates of a child that neither parent gave.
@@ -44,24 +46,22 @@ def search_set(
         for kernel, omega, a, b, *rest in (single, paths)
     )
     best = np.full(len(values), -np.inf)
-    starts = [points[choose_starts(points, candidates[p], scale, count)] for p in range(len(values))]
-    tops, heights, roughly = _climb_each(starts, rough, best, ROUGH)
     pools = [_Pool(lower, upper, NEWS * unit) for _ in values]
-    _add(pools, tops, heights)
+    starts = [points[choose_starts(points, candidates[p], scale, count)] for p in range(len(values))]
     stale = np.zeros(len(values), dtype=int)
-    for _ in range(GENERATIONS):
+    roughly = 0
+    for generation in range(1 + GENERATIONS):
         before = best.copy()
-        starts = [
-            pool.children(CHILDREN if unchanged < PATIENCE else 0, generator)
-            for pool, unchanged in zip(pools, stale, strict=True)
-        ]
-        tops, heights, used = _climb_each(starts, rough, best, ROUGH)
-        if used == 0:
-            break
+        tops, heights, over, used = _climb_each(starts, rough, best, ROUGH, to_the_end=generation == GENERATIONS)
         roughly += used
-        _add(pools, tops, heights)
         stale = np.where(best > before + NEWS * unit, 0, stale + 1)
-    tops, heights, used = _climb_each([pool.tops[:FINALISTS] for pool in pools], rough, best, FINE)
+        for p, pool in enumerate(pools):
+            pool.add(tops[p][over[p]], heights[p][over[p]])
+            children = pool.children(CHILDREN if stale[p] < PATIENCE else 0, generator)
+            starts[p] = np.concatenate([tops[p][~over[p]], children])
+        if not any(len(part) for part in starts):
+            break
+    tops, heights, _, used = _climb_each([pool.tops[:FINALISTS] for pool in pools], rough, best, FINE)
     highest = [x[[h.argmax()]] for x, h in zip(tops, heights, strict=True)]
     return roughly + used, _finish(highest, points, values, tolerance, exact, optimal)
 
@@ -85,6 +85,8 @@ class _Pool:
 
     def children(self, count: int, generator: np.random.Generator) -> Floats:
         """By turns the highest top crossed with another, and one of the tops drawn halfway to the center of the box."""
+        if len(self.tops) == 0:
+            return np.empty((0, len(self.lower)))
         center, width = 0.5 * (self.lower + self.upper), self.upper - self.lower
         children = np.empty((count, len(self.lower)))
         for i, child in enumerate(children):
@@ -98,15 +100,10 @@ class _Pool:
         return children
 
 
-def _add(pools: list[_Pool], tops: list[Floats], heights: list[Floats]) -> None:
-    for pool, x, height in zip(pools, tops, heights, strict=True):
-        pool.add(x, height)
-
-
 def _climb_each(
-    starts: list[Floats], ground: Ground, best: Floats, accuracy: float
-) -> tuple[list[Floats], list[Floats], int]:
-    """Climb every path from its own starts: tops and heights of each, and the number of evaluations.
+    starts: list[Floats], ground: Ground, best: Floats, accuracy: float, to_the_end: bool = True
+) -> tuple[list[Floats], list[Floats], list[NDArray[np.bool_]], int]:
+    """Climb every path from its own starts: of each tops, heights and which climbs are over; number of evaluations.
 
     The first start of every path comes before the second of any, so that all soon know a good height.
     """
@@ -114,10 +111,11 @@ def _climb_each(
     order = np.argsort(rank, kind="stable")
     which = np.repeat(np.arange(len(starts)), [len(part) for part in starts])[order]
     joined = np.ascontiguousarray(np.concatenate(starts)[order])
-    tops, heights = np.empty_like(joined), np.empty(len(joined))
-    used = climb_together(joined, which, ground, best, accuracy, tops, heights) if len(joined) else 0
+    tops, heights, over = np.empty_like(joined), np.empty(len(joined)), np.ones(len(joined), dtype=bool)
+    fewest = 0 if to_the_end else min(FEWEST, len(joined) // 4)
+    used = climb_together(joined, which, ground, best, accuracy, fewest, tops, heights, over) if len(joined) else 0
     mine = [which == p for p in range(len(starts))]
-    return [tops[rows] for rows in mine], [heights[rows] for rows in mine], used
+    return [tops[rows] for rows in mine], [heights[rows] for rows in mine], [over[rows] for rows in mine], used
 
 
 def _finish(
@@ -125,9 +123,9 @@ def _finish(
 ) -> int:
     """Climb on in double precision, also from raw points that may be higher; the number of evaluations."""
     best = np.full(len(highest), -np.inf)
-    tops, heights, used = _climb_each(highest, exact, best, EXACT)
+    tops, heights, _, used = _climb_each(highest, exact, best, EXACT)
     higher = [points[row >= best[p] - tolerance[p]] for p, row in enumerate(screened)]
-    others, their_heights, again = _climb_each(higher, exact, best, EXACT)
+    others, their_heights, _, again = _climb_each(higher, exact, best, EXACT)
     for p, (x, height) in enumerate(zip(others, their_heights, strict=True)):
         every, heights_of_all = np.concatenate([tops[p], x]), np.concatenate([heights[p], height])
         optimal[p] = every[heights_of_all.argmax()]
