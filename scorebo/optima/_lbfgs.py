@@ -21,8 +21,11 @@ SLOTS = 96
 MOST = 2000
 # A climb is given up where eight gains like the last two, and more in many dimensions, would not reach the best known.
 OUTLOOK, OUTLOOK_PER_DIMENSION = 8.0, 0.125
-# Root of the sum of squares, in scales, of the longest move.
-LONGEST = 0.5
+# Longest move of a coordinate, in scales: along the slope, and along a direction that knows of curvature.
+LONGEST_FIRST, LONGEST = 0.3, 1.0
+# Up to this dimension the longest move by its root of the sum of squares: tops reached in short steps are a little
+# higher, and the box is not many of them wide.
+SHORT_DIM, SHORT = 100, 0.5
 
 _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
 
@@ -145,14 +148,18 @@ def _aim(climbs, s, ground):  # type: ignore[no-untyped-def]
     """Choose the direction and how much of it is tried first; False where it does not rise."""
     x, slope, direction = climbs.x[s], climbs.slope[s], climbs.direction[s]
     _direction(slope, climbs.free[s], climbs.moves[s], climbs.changes[s], climbs.stored[s], climbs.newest[s], direction)
-    squares, rise = 0.0, 0.0
+    longest, squares, rise = 0.0, 0.0, 0.0
     for d in range(x.shape[0]):
         target = min(max(x[d] + direction[d] * ground.scale[d], ground.lower[d]), ground.upper[d])
         squares += ((target - x[d]) / ground.scale[d]) ** 2
+        longest = max(longest, abs(direction[d]))
         rise += direction[d] * slope[d]
     if rise <= 0.0 or squares == 0.0:
         return False
-    climbs.fraction[s] = min(1.0, LONGEST / np.sqrt(squares))
+    if x.shape[0] <= SHORT_DIM:
+        climbs.fraction[s] = min(1.0, SHORT / np.sqrt(squares))
+    else:
+        climbs.fraction[s] = min(1.0, (LONGEST_FIRST if climbs.stored[s] == 0 else LONGEST) / longest)
     return _try(climbs, s, ground)
 
 

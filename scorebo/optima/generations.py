@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from scorebo.optima._batch import in_blocks
 from scorebo.optima._lbfgs import Ground, climb_together
 from scorebo.optima._search import choose_starts
+from scorebo.optima.raw import MANY_DIMENSIONS
 
 Floats = NDArray[np.float64]
 
-# Generations after the first, at most, and climbs of each path in one.
+# Generations after the first, at most, and climbs of each path in one. In many dimensions there are too many tops: the
+# combinations of few lead to the highest no sooner than as many climbs from raw points.
 GENERATIONS, CHILDREN = 12, 8
 # A path that so many generations leave as high as it was has its maximum; less of a gain, in units, is none.
 PATIENCE = 3
@@ -26,10 +28,11 @@ FEWEST = 24
 PARENTS = 6
 # Coordinates of a child that neither parent gave.
 MUTATION = 0.05
-# Gains, in units, that are not worth a step: of a climb in single precision, of the last ones, and in double.
-ROUGH, FINE, EXACT = 1e-4, 1e-6, 1e-9
+# Gains, in units, that are not worth a step: of a climb in single precision, of one with no generation after it, of the
+# last ones, and in double precision.
+ROUGH, ROUGH_ALONE, FINE, EXACT = 1e-4, 1e-5, 1e-6, 1e-9
 # Highest tops of a path that are climbed on from to the fine accuracy.
-FINALISTS = 2
+FINALISTS = 4
 
 
 def search_set(
@@ -50,9 +53,10 @@ def search_set(
     starts = [points[choose_starts(points, candidates[p], scale, count)] for p in range(len(values))]
     stale = np.zeros(len(values), dtype=int)
     roughly = 0
-    for generation in range(1 + GENERATIONS):
+    last, accuracy = (GENERATIONS, ROUGH) if len(scale) <= MANY_DIMENSIONS else (0, ROUGH_ALONE)
+    for generation in range(1 + last):
         before = best.copy()
-        tops, heights, over, used = _climb_each(starts, rough, best, ROUGH, to_the_end=generation == GENERATIONS)
+        tops, heights, over, used = _climb_each(starts, rough, best, accuracy, to_the_end=generation == last)
         roughly += used
         stale = np.where(best > before + NEWS * unit, 0, stale + 1)
         for p, pool in enumerate(pools):

@@ -18,8 +18,8 @@ from scorebo.seeds import derive, generator
 NEWTON_DIM = 16
 # Starts are chosen among this many of the highest raw points, and this many more for each.
 CANDIDATES, CANDIDATES_PER_START = 200, 12
-# Above NEWTON_DIM and above MANY_DIMENSIONS, the share of the climbs that begin at raw points.
-FIRST, FIRST_OF_MANY = 1 / 3, 1 / 12
+# Above NEWTON_DIM and up to MANY_DIMENSIONS, the share of the climbs that begin at raw points.
+FIRST = 1 / 3
 # Unit roundoff of single precision, and a bound on the error of sine, cosine and their sum over a block of waves.
 SINGLE_ROUNDOFF = 6e-8
 SINGLE_SUM_ERROR = 2e-5
@@ -101,7 +101,7 @@ def maximize_paths(
 
 def _starts(model: FullyBayesianGP, bounds: Tensor, num_restarts: int) -> list[int]:
     """Most climbs from raw points for the paths of each set."""
-    share = 1.0 if model.dim <= NEWTON_DIM else FIRST if model.dim <= MANY_DIMENSIONS else FIRST_OF_MANY
+    share = FIRST if NEWTON_DIM < model.dim <= MANY_DIMENSIONS else 1.0
     return (share * num_restarts * effort(model.lengthscale, bounds[1] - bounds[0])).ceil().int().tolist()
 
 
