@@ -1,7 +1,7 @@
-"""Expectation propagation one site after the other, compiled; parallel updates and what is approximated: `orthant`.
+"""Expectation propagation one site after the other, compiled; what is approximated: `orthant`.
 
-Where points are close to each other their constraints say nearly the same. Updated together, each site takes on all of
-it, and they overshoot the more the more there are; one after the other, each takes on what is left.
+Where points are close to each other their constraints say nearly the same. Updated together, each site would take on
+all of it, and they would overshoot the more the more there are; one after the other, each takes on what is left.
 """
 
 from __future__ import annotations

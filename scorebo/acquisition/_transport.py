@@ -19,7 +19,7 @@ from scorebo.acquisition._grid import ORDER, WEIGHTS
 from scorebo.acquisition._integrals import LARGEST, LEAST_NOISE, frame, log_cdf, log_densities
 
 # Scores of the knots, if both terms of the sum were at the same level; nodes of the mixture beyond are left out.
-LIMIT, SPACING = 7.0, 7.0 / 12.0
+LIMIT, SPACING = 7.0, 7.0 / 16.0
 KNOTS = np.linspace(-LIMIT, LIMIT, round(2.0 * LIMIT / SPACING) + 1)
 # −log Φ(−z) there: at these levels of a standard exponential.
 EXPONENTIAL = np.array([-math.log(0.5 * math.erfc(ROOT_HALF * z)) for z in KNOTS])

@@ -1,6 +1,13 @@
-"""Maximization of an acquisition function over a box: cover the hills with raw points, then climb the best of them."""
+"""Maximization of an acquisition function over a box.
+
+Raw points cover the hills, and the best of them are crossed with each other. Climbs from the most promising ones lead
+to tops, and a scan of every coordinate through the highest top to further hills.
+"""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,13 +17,25 @@ from torch import Tensor
 from scorebo.errors import InputError, check_integer, check_number
 from scorebo.search.ascent import Array, ascend
 from scorebo.search.box import Bounds, check_bounds
-from scorebo.search.starts import choose_starts, covering_points, nudged, points_around
+from scorebo.search.scan import crests, lines
+from scorebo.search.starts import choose_starts, covering_points, crossed, nudged, points_around
 
 # Raw points evaluated at once: larger batches fall out of the cache.
 SLICE = 128
-# The sparser the raw points, the less they tell which hills are high: above two dimensions D starts for each restart
-# asked for, and at most this many. In a batch most of them cost little, and are soon dropped.
-MOST_STARTS_PER_RESTART = 10
+# The sparser the raw points, the less they tell which hills are high: D/2 starts for each restart asked for, at least
+# one and at most this many. In a batch most of them cost little, and are soon dropped.
+MOST_STARTS_PER_RESTART = 5.0
+# In so many dimensions the raw points are dense enough to show every hill.
+DENSE = 2
+# In more they are crossed so many times; parents and crossed points are a fraction of their number.
+GENERATIONS = 2
+PARENTS = 1 / 16
+CROSSED = 1 / 4
+# Climbs end where steps rise by this fraction of the value; only the best is then climbed to its top.
+TOLERANCE = 1e-5
+# Length of the first step, in spacings of the raw points, and next to a top.
+STEP = 0.3
+LAST_STEP = 0.01
 
 
 def maximize(
@@ -54,56 +73,109 @@ def maximize(
         check_integer(name, number, 1)
     check_integer("seed", seed, 0)
     check_number("sample_around_best_sigma", sample_around_best_sigma, 0.0)
-    lower, width, dim = box[0], box[1] - box[0], box.shape[1]
-
-    def in_box(x: Tensor) -> Tensor:
-        return (lower + width * x).clamp(box[0], box[1])
-
-    def evaluate(points: Tensor) -> Tensor:
-        value = acqf(points.unsqueeze(-2)).to(torch.float64)
-        if value.shape != points.shape[:1]:
-            raise InputError(
-                f"{type(acqf).__name__} must return one value per point: for {len(points)} points of shape 1 x {dim} "
-                f"it returned shape {tuple(value.shape)}."
-            )
-        return value
-
-    def evaluate_with_gradient(x: Array) -> tuple[Array, Array]:
-        points = in_box(torch.from_numpy(x))
-        if hasattr(acqf, "with_gradient"):
-            value, gradient = acqf.with_gradient(points)
-        else:
-            with torch.enable_grad():
-                value = evaluate(points.requires_grad_())
-                if not value.requires_grad:
-                    raise InputError(f"{type(acqf).__name__} is not differentiable: its value has no gradient.")
-                (gradient,) = torch.autograd.grad(value.sum(), points)
-        return value.detach().numpy(), (gradient * width).numpy()
-
+    dim = box.shape[1]
+    center = None if around is None else _to_unit(_check_around(around, box), box)
     # Each kind of raw points has its own share of the starts, so that none crowds out another.
-    num_starts = num_restarts * (1 if dim <= 2 else min(dim, MOST_STARTS_PER_RESTART))
+    num_starts = round(num_restarts * min(max(dim / 2.0, 1.0), MOST_STARTS_PER_RESTART))
     groups = [(covering_points(dim, raw_samples, seed), num_starts)]
-    center = None if around is None else (_check_around(around, box) - lower) / width
     if center is not None and dim > 1:  # In one dimension the grid is dense enough everywhere.
         groups.append(
             (points_around(center, -(-raw_samples // 16), sample_around_best_sigma, seed), -(-num_restarts // 8))
         )
-    groups.append((nudged((_observed(acqf, box) - lower) / width, seed), -(-num_restarts // 4)))
+    groups.append((nudged(_to_unit(_observed(acqf, box), box), seed), -(-num_restarts // 4)))
 
     with torch.no_grad():
-        spacing = raw_samples ** (-1.0 / dim)
-        raw = torch.cat([points for points, _ in groups])
-        screen = getattr(acqf, "screen", None)
-        values = torch.cat([(evaluate if screen is None else screen)(in_box(part)) for part in raw.split(SLICE)])
-        if not bool(values.isfinite().any()):
-            raise InputError(f"{type(acqf).__name__} is finite at none of {len(raw)} points of the box.")
-        parts = zip(groups, values.split([len(points) for points, _ in groups]), strict=True)
-        starts = torch.cat([choose_starts(points, part, count, spacing) for (points, count), part in parts])
-        reached, height = ascend(evaluate_with_gradient, starts.numpy(), maxiter, first_step=0.3 * spacing)
-        height[~np.isfinite(height)] = -np.inf
-        best = int(height.argmax())
-        x = in_box(torch.from_numpy(reached[best])).unsqueeze(0)
+        hills = _Hills(acqf, box, raw_samples ** (-1.0 / dim), maxiter)
+        starts = hills.starts(groups, raw_samples, seed)
+        if dim <= DENSE:
+            tops, _ = hills.climb(starts, -np.inf, 0.0)
+        else:
+            best = hills.scan(*hills.climb(starts, -np.inf, TOLERANCE), num_restarts // 2)
+            tops, _ = hills.climb(best, -np.inf, 0.0, LAST_STEP)
+        x = hills.in_box(tops[:1])
         return x, acqf(x.unsqueeze(0)).squeeze(0)
+
+
+@dataclass(frozen=True)
+class _Hills:
+    """An acquisition function over the unit box, into which its own box is mapped.
+
+    Args:
+        acqf: as in `maximize`.
+        box: `2 x D`.
+        spacing: typical distance between neighboring raw points.
+        maxiter: most steps of a climb.
+    """
+
+    acqf: AcquisitionFunction
+    box: Tensor
+    spacing: float
+    maxiter: int
+
+    def in_box(self, x: Tensor) -> Tensor:
+        """Points of the unit box in the box of the acquisition function."""
+        return (self.box[0] + (self.box[1] - self.box[0]) * x).clamp(self.box[0], self.box[1])
+
+    def evaluate(self, points: Tensor) -> Tensor:
+        """Values `b` at points `b x D` of the box, in double precision."""
+        value = self.acqf(points.unsqueeze(-2)).to(torch.float64)
+        if value.shape != points.shape[:1]:
+            raise InputError(
+                f"{type(self.acqf).__name__} must return one value per point: for {len(points)} points of shape 1 x "
+                f"{points.shape[1]} it returned shape {tuple(value.shape)}."
+            )
+        return value
+
+    def screen(self, x: Tensor) -> Tensor:
+        """Rough values of raw points `N x D`."""
+        screen = getattr(self.acqf, "screen", self.evaluate)
+        return torch.cat([screen(self.in_box(part)) for part in x.split(SLICE)])
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Values and gradients by x `b x D`."""
+        points = self.in_box(torch.from_numpy(x))
+        if hasattr(self.acqf, "with_gradient"):
+            value, gradient = self.acqf.with_gradient(points)
+        else:
+            with torch.enable_grad():
+                value = self.evaluate(points.requires_grad_())
+                if not value.requires_grad:
+                    raise InputError(f"{type(self.acqf).__name__} is not differentiable: its value has no gradient.")
+                (gradient,) = torch.autograd.grad(value.sum(), points)
+        return value.detach().numpy(), (gradient * (self.box[1] - self.box[0])).numpy()
+
+    def starts(self, groups: list[tuple[Tensor, int]], raw_samples: int, seed: int) -> Tensor:
+        """The most promising raw points: of every group as many as asked for, and of crossed ones half of the first."""
+        raw = torch.cat([points for points, _ in groups])
+        values = self.screen(raw)
+        if not bool(values.isfinite().any()):
+            raise InputError(f"{type(self.acqf).__name__} is finite at none of {len(raw)} points of the box.")
+        before = len(raw)
+        for generation in range(GENERATIONS if raw.shape[1] > DENSE else 0):
+            parents, count = math.ceil(PARENTS * raw_samples), math.ceil(CROSSED * raw_samples)
+            new = crossed(raw, values, parents, count, seed + generation)
+            raw, values = torch.cat([raw, new]), torch.cat([values, self.screen(new)])
+        groups = [*groups, (raw[before:], groups[0][1] // 2)]
+        parts = zip(groups, values.split([len(points) for points, _ in groups]), strict=True)
+        return torch.cat([choose_starts(points, part, count, self.spacing) for (points, count), part in parts])
+
+    def climb(self, starts: Tensor, best: float, tolerance: float, step: float = STEP) -> tuple[Tensor, Tensor]:
+        """Where the starts lead, the highest first: points `b x D` and values `b`."""
+        first_step = step * self.spacing
+        reached, height = ascend(self.with_gradient, starts.numpy(), self.maxiter, first_step, best, tolerance)
+        height[~np.isfinite(height)] = -np.inf
+        order = np.argsort(-height, kind="stable")
+        return torch.from_numpy(reached[order]), torch.from_numpy(height[order])
+
+    def scan(self, tops: Tensor, height: Tensor, count: int) -> Tensor:
+        """The highest of tops `b x D`, which comes first, or what is higher and in line with it. `1 x D`."""
+        points = lines(tops[:1])
+        reached, found = self.climb(crests(points, self.screen(points), count), float(height[0]), TOLERANCE)
+        return reached[:1] if len(found) > 0 and found[0] > height[0] else tops[:1]
+
+
+def _to_unit(points: Tensor, box: Tensor) -> Tensor:
+    return (points - box[0]) / (box[1] - box[0])
 
 
 def _observed(acqf: AcquisitionFunction, bounds: Tensor) -> Tensor:

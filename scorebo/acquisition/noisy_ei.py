@@ -14,6 +14,7 @@ from botorch.utils.sampling import draw_sobol_normal_samples
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
+from scorebo.acquisition._smooth import TAU_RELU, sum_smooth
 from scorebo.acquisition.base import PointAcquisition, rank_of_samples
 from scorebo.errors import InputError, check_integer
 from scorebo.gp import FullyBayesianGP
@@ -25,9 +26,6 @@ NUM_SAMPLES = 4096
 # The least variance of f(x) given f at the baseline, relative to the prior one: at the baseline itself it is 0, where
 # the square root has no gradient.
 LEAST_VARIANCE = 1e-12
-# Width of BoTorch's smooth maximum of x and 0, and the weight of its fat tail.
-TAU_RELU = 1e-6
-FAT_TAIL = 0.1
 
 
 class NoisyExpectedImprovement(PointAcquisition):
@@ -67,10 +65,10 @@ class NoisyExpectedImprovement(PointAcquisition):
         normal = draw_sobol_normal_samples(len(self.baseline) + 1, num_sets * size, dtype=torch.float64, seed=seed)
         # Samples go with a set, not with its place: the order of the sets does not matter.
         normal = normal.unflatten(0, (num_sets, size))[rank_of_samples(model)]
-        # M x S x n_b and M x S x 1.
-        self.normal, self.last_normal = normal[..., :-1].contiguous(), normal[..., -1:].contiguous()
         # The best of the baseline in each sample, M x S x 1.
-        self.best = (mean.unsqueeze(-2) + self.normal @ self.factor.mT).amax(dim=-1, keepdim=True)
+        best = (mean.unsqueeze(-2) + normal[..., :-1] @ self.factor.mT).amax(dim=-1, keepdim=True)
+        # M x S x n_b + 3: a sample's improvement at x is its product with (a, √(v − aᵀa), μ, 1).
+        self.samples = torch.cat([normal, torch.ones_like(best), -best], dim=-1)
 
     @staticmethod
     def check_options(log: bool = True, num_samples: int = NUM_SAMPLES, seed: int = 0) -> None:
@@ -81,11 +79,11 @@ class NoisyExpectedImprovement(PointAcquisition):
         check_integer("seed", seed, 0)
 
     def evaluate(self, points: Tensor) -> Tensor:
-        improvement = self._sample(points) - self.best
+        improvement = self.samples @ self._coefficients(points)
         return _LogMeanSmooth.apply(improvement) if self.log else improvement.clamp_min(0.0).mean(dim=(0, 1))
 
-    def _sample(self, points: Tensor) -> Tensor:
-        """Samples of f at points `b x D`: `M x S x b`."""
+    def _coefficients(self, points: Tensor) -> Tensor:
+        """What a sample of the improvement at points `b x D` is made of: `M x n_b + 3 x b`."""
         model = self.model
         scale = model.prior_variance[:, None]
         mean, whitened = model.whiten(points)
@@ -94,7 +92,7 @@ class NoisyExpectedImprovement(PointAcquisition):
         weights = torch.linalg.solve_triangular(self.factor, covariance, upper=False)  # M x n_b x b
         variance = scale - whitened.square().sum(dim=-2) - weights.square().sum(dim=-2)
         std = torch.maximum(variance, LEAST_VARIANCE * scale).sqrt()
-        return mean.unsqueeze(-2) + self.normal @ weights + self.last_normal * std.unsqueeze(-2)
+        return torch.cat([weights, torch.stack([std, mean, torch.ones_like(mean)], dim=-2)], dim=-2)
 
 
 def possibly_best(model: FullyBayesianGP, seed: int) -> Tensor:
@@ -110,29 +108,18 @@ def possibly_best(model: FullyBayesianGP, seed: int) -> Tensor:
 
 
 class _LogMeanSmooth(torch.autograd.Function):
-    """log of the mean over sets and samples of BoTorch's `fatplus`, a smooth maximum of x and 0 with a fat tail.
-
-    τ·(log(1 + e^t) + 0.1/(1 + t²)) with t = x/τ. It never underflows, so that the mean needs no logarithms: what would
-    otherwise be most of the time, with its backward pass through every sample.
-    """
+    """log of the mean over sets and samples of a smooth maximum of x and 0 (see `_smooth`)."""
 
     @staticmethod
     def forward(context: Any, improvement: Tensor) -> Tensor:
         """`M x S x b` -> `b`."""
-        t = improvement / TAU_RELU
-        # Clamped where e^-|t| is next to the least normal number: going below it is ten times as slow.
-        decay = t.abs().clamp_(max=700.0).neg_().exp_()
-        tail = t.square().add_(1.0).reciprocal_()
-        value = t.clamp_min(0.0).add_(decay.log1p()).add_(tail, alpha=FAT_TAIL)
-        total = value.sum(dim=(0, 1))
-        # d/dt: the logistic function from the side on which it does not overflow, and that of the tail.
-        slope = torch.where(t >= 0, 1.0, decay).div_(decay.add_(1.0))
-        slope.sub_(t.mul_(tail.square_()), alpha=2.0 * FAT_TAIL)
-        context.save_for_backward(slope.div_(TAU_RELU * total))
+        slope = torch.empty_like(improvement)
+        total = torch.from_numpy(sum_smooth(improvement.flatten(0, 1).numpy(), slope.flatten(0, 1).numpy()))
+        context.save_for_backward(slope, TAU_RELU * total)
         return (TAU_RELU * total / improvement.shape[:2].numel()).log()
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> Tensor:
         """`b` -> `M x S x b`."""
-        (slope,) = context.saved_tensors
-        return slope * gradient
+        slope, total = context.saved_tensors
+        return slope * (gradient / total)

@@ -8,6 +8,8 @@ Neurocomputing 2019, whose constraints are used here: f(x*) is at least f at eve
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from botorch.models.model import Model
 from torch import Tensor
@@ -20,7 +22,7 @@ from scorebo.acquisition.conditioning import (
     Prediction,
     below_optimum,
 )
-from scorebo.acquisition.orthant import fit_sites, whitened_sites
+from scorebo.acquisition.orthant import fit_sites, site_weights
 from scorebo.errors import InputError
 
 
@@ -58,12 +60,19 @@ class PES(OptimaAcquisition):
             raise InputError(f"condition_on_observed must be true or false, got {condition_on_observed!r}.")
 
     def evaluate(self, points: Tensor) -> Tensor:
+        return self._evaluate(points, torch.float64)
+
+    def screen(self, points: Tensor) -> Tensor:
+        """Values `b` at points `b x D` with the constraints in single precision, by which raw points are ranked."""
+        return self._evaluate(points, torch.float32)
+
+    def _evaluate(self, points: Tensor, precision: torch.dtype) -> Tensor:
         noise = self.model.noise_variance[:, None]
         mean, whitened = self.model.whiten(points)
         prediction = self.optima.predict(points, mean, whitened)
         before = prediction.variance + noise
         if self.condition_on_observed:
-            prediction = self._constrain(prediction, whitened)
+            prediction = self._constrain(prediction, whitened, precision)
         _, after = below_optimum(prediction, self.mean, self.variance, noise).moments()
         return 0.5 * (before / after).log().mean(dim=(0, 1))
 
@@ -91,29 +100,57 @@ class PES(OptimaAcquisition):
         sites = fit_sites(gap, spread)
         self.num_fallbacks = int((~sites.converged).sum())
 
-        root = whitened_sites(spread, sites.precision)
+        weights = site_weights(spread, sites.precision)
         force = (sites.shift - sites.precision * gap).unsqueeze(-1)
-        pull = (force - root.mT @ (root @ (spread @ force))).unflatten(0, (count, num_mcmc_samples))
-        root = root.unflatten(0, (count, num_mcmc_samples))
-        # U·cov(δ, f(x)) = c(x)·U1 − U(σ_ε²L⁻ᵀ)w(x), and the same for the shift of the mean.
-        self._ones = root.sum(dim=-1, keepdim=True)
-        self._root = root @ lift
-        self._pull_ones = pull.sum(dim=-2)
-        self._pull = pull.mT @ lift
-        at_optimum = optima.variance.unsqueeze(-1) - own.unsqueeze(-1)
-        self._reduced = root @ at_optimum
-        self.mean = optima.mean + (pull * at_optimum).sum(dim=-2)
+        pull = force - weights @ (spread @ force)
+        at_optimum = (optima.variance.unsqueeze(-1) - own.unsqueeze(-1)).flatten(end_dim=1)
+        lowered = weights @ at_optimum
+        stacked = torch.cat([weights, lowered.mT, pull.mT], dim=-2)
+        sites_of_set = lift, stacked.unflatten(0, (count, num_mcmc_samples)).transpose(0, 1).contiguous()
+        self._sites = {dtype: [part.to(dtype) for part in sites_of_set] for dtype in (torch.float32, torch.float64)}
+        moved, lower = ((by * at_optimum).sum(dim=-2).unflatten(0, (count, -1)) for by in (pull, lowered))
+        self.mean = optima.mean + moved
         least = LEAST_VARIANCE * model.prior_variance[:, None]
-        self.variance = torch.maximum(optima.variance - self._reduced.square().sum(dim=-2), least)
+        self.variance = torch.maximum(optima.variance - lower, least)
 
-    def _constrain(self, prediction: Prediction, whitened: Tensor) -> Prediction:
+    def _constrain(self, prediction: Prediction, whitened: Tensor, precision: torch.dtype) -> Prediction:
         """f(x) given the sites, and its covariance with f(x*)."""
         mean, variance, covariance = prediction
-        reduced = covariance.unsqueeze(-2) * self._ones - self._root @ whitened
-        moved = covariance * self._pull_ones - (self._pull @ whitened).squeeze(-2)
         least = LEAST_VARIANCE * self.model.prior_variance[:, None]
-        return Prediction(
-            mean + moved,
-            torch.maximum(variance - reduced.square().sum(dim=-2), least),
-            covariance - (self._reduced * reduced).sum(dim=-2),
-        )
+        lower, shared, moved = _Given.apply(covariance.to(precision), whitened.to(precision), *self._sites[precision])
+        return Prediction(mean + moved, torch.maximum(variance - lower, least), covariance - shared)
+
+
+class _Given(torch.autograd.Function):
+    """What the sites do to f(x): how much lower its variance and its covariance with f(x*) are, and its mean's shift.
+
+    With y = cov(δ, f(x)) they are yᵀWy, (W cov(δ, f(x*)))ᵀy and pᵀy. Set after set, so that y stays in the cache; the
+    product Wy gives the derivative of the first as well.
+    """
+
+    @staticmethod
+    def forward(context: Any, covariance: Tensor, whitened: Tensor, lift: Tensor, weights: Tensor) -> Tensor:
+        """Covariances with f(x*) `N x M x b` and `M x n x b`; `M x n x n` and `M x N x n+2 x n`. `3 x N x M x b`."""
+        result = covariance.new_empty(3, *covariance.shape)
+        products = covariance.new_empty(*weights.shape[:3], covariance.shape[-1])
+        for m, product in enumerate(products):
+            y = covariance[:, m].unsqueeze(-2) - lift[m] @ whitened[m]  # N x n x b
+            torch.matmul(weights[m], y, out=product)
+            result[0, :, m] = y.mul_(product[:, :-2]).sum(dim=-2)
+            result[1:, :, m] = product[:, -2:].transpose(0, 1)
+        context.save_for_backward(covariance, whitened, lift, weights, products)
+        return result
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        covariance, whitened, lift, weights, products = context.saved_tensors
+        if torch.is_grad_enabled():  # a derivative of the derivative is wanted
+            y = (covariance.unsqueeze(-2) - lift @ whitened).transpose(0, 1)  # M x N x n x b
+            products = weights @ y
+        by_covariance, by_whitened = [], []
+        for m, product in enumerate(products):
+            by_y = 2.0 * gradient[0, :, m].unsqueeze(-2) * product[:, :-2]
+            by_y = by_y + weights[m, :, -2:].mT @ gradient[1:, :, m].transpose(0, 1)
+            by_covariance.append(by_y.sum(dim=-2))
+            by_whitened.append(-lift[m].mT @ by_y.sum(dim=0))
+        return torch.stack(by_covariance, dim=1), torch.stack(by_whitened), None, None

@@ -1,4 +1,4 @@
-"""Climbs from the best of the raw points, for every path of a set, compiled."""
+"""Newton climbs from the best of the raw points, for every path of a set, compiled."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ import numpy as np
 
 from scorebo._numba.cache import njit
 from scorebo.optima._climb import climb_newton, near_any
-from scorebo.optima._lbfgs import climb_lbfgs
 from scorebo.optima._waves import evaluate, workspace
 
-# Above this dimension the Hessian costs more than the extra steps of L-BFGS.
-NEWTON_DIM = 16
-# Most evaluations of one climb, by Newton steps and by L-BFGS.
-MOST, MOST_LBFGS = 200, 2000
+# Most evaluations of one climb.
+MOST = 200
 # Starts are at least this far apart, in lengthscales (or box widths, where these are shorter).
 START_DISTANCE = 0.8
 # Typical changes of a path that a climb hardly ever brings, at least and for each dimension: starts this far below the
@@ -22,14 +19,12 @@ REACH, REACH_PER_DIMENSION = 2.25, 0.375
 # Gains, as fractions of a typical change of the path, that are not worth a step.
 SINGLE_ACCURACY = 1e-5
 DOUBLE_ACCURACY = 1e-14
-# By L-BFGS, which gains a digit in many steps where Newton doubles their number in one.
-DOUBLE_ACCURACY_LBFGS = 1e-9
 
 _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
 
 
-@numba.njit(**_options)
-def _choose_starts(points, candidates, scale, count):  # type: ignore[no-untyped-def]
+@njit(**_options)
+def choose_starts(points, candidates, scale, count):  # type: ignore[no-untyped-def]
     """Rows of up to `count` of the candidates, the highest first, no two within START_DISTANCE of each other."""
     dim = points.shape[1]
     chosen = np.empty(count, dtype=np.int64)
@@ -75,7 +70,7 @@ def search_set(points, values, candidates, tolerance, count, paths, single, scal
     """
     roughly, exactly = 0, 0
     for p in range(values.shape[0]):
-        starts = _choose_starts(points, candidates[p], scale, count)
+        starts = choose_starts(points, candidates[p], scale, count)
         path, rough = _one(paths, p), _one(single, p)
         counts = _search(points, values[p], tolerance[p], starts, path, rough, scale, lower, upper, unit, optimal[p])
         roughly += counts[0]
@@ -102,7 +97,6 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
     tops = np.empty((count, dim))
     heights = np.empty(count)
     highest = -np.inf
-    accuracy = DOUBLE_ACCURACY if dim <= NEWTON_DIM else DOUBLE_ACCURACY_LBFGS
     reach = max(REACH, REACH_PER_DIMENSION * dim) * unit
     roughly, exactly = 0, 0
     for s in range(count):
@@ -110,8 +104,8 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
             count = s
             break
         tops[s] = points[starts[s]]
-        heights[s], used = _climb(
-            tops[s], single, scale, lower, upper, unit, highest, tops[:s], single_work, SINGLE_ACCURACY
+        heights[s], used = climb_newton(
+            tops[s], single, scale, lower, upper, unit, highest, tops[:s], single_work, SINGLE_ACCURACY, MOST
         )
         roughly += used
         highest = max(highest, heights[s])
@@ -126,7 +120,9 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
             continue
         top = known[size]
         top[:] = tops[s]
-        value, used = _climb(top, path, scale, lower, upper, unit, best, known[:size], work, accuracy)
+        value, used = climb_newton(
+            top, path, scale, lower, upper, unit, best, known[:size], work, DOUBLE_ACCURACY, MOST
+        )
         exactly += used
         size += 1
         if value > best:
@@ -140,16 +136,11 @@ def _search(points, screened, tolerance, starts, path, single, scale, lower, upp
             exactly += 1
             if value > best:
                 x[:] = points[r]
-                best, used = _climb(x, path, scale, lower, upper, unit, best, tops[:0], work, accuracy)
+                best, used = climb_newton(
+                    x, path, scale, lower, upper, unit, best, tops[:0], work, DOUBLE_ACCURACY, MOST
+                )
                 exactly += used
     return roughly, exactly
-
-
-@numba.njit(**_options)
-def _climb(x, path, scale, lower, upper, unit, best, found, work, accuracy):  # type: ignore[no-untyped-def]
-    if x.shape[0] <= NEWTON_DIM:
-        return climb_newton(x, path, scale, lower, upper, unit, best, found, work, accuracy, MOST)
-    return climb_lbfgs(x, path, scale, lower, upper, unit, best, found, work, accuracy, MOST_LBFGS)
 
 
 @njit(**_options)

@@ -116,7 +116,7 @@ def phases(x, omega, first, size, phase):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(**_exact)
-def _radial(kernel, distance, correlation, slope, bend, size):  # type: ignore[no-untyped-def]
+def radial(kernel, distance, correlation, slope, bend, size):  # type: ignore[no-untyped-def]
     """Correlation c(r²), slope −2c′ and bend 4c″ at squared distances r²."""
     if kernel == 0:
         for i in range(size):
@@ -141,7 +141,7 @@ def _radial(kernel, distance, correlation, slope, bend, size):  # type: ignore[n
 
 @numba.njit(**_exact)
 def correlate(kernel, row, size):  # type: ignore[no-untyped-def]
-    """Turn squared distances into correlations, in place: `_radial` without slopes and bends."""
+    """Turn squared distances into correlations, in place: `radial` without slopes and bends."""
     if kernel == 0:
         for i in range(size):
             scaled = np.sqrt(5.0 * row[i])
@@ -163,7 +163,7 @@ def correlations(kernel, x, inputs, precision, first, size, data):  # type: igno
         for i in range(size):
             difference = coordinate - row[i]
             distance[i] += weight * (difference * difference)
-    _radial(kernel, distance, data[1], data[2], data[3], size)
+    radial(kernel, distance, data[1], data[2], data[3], size)
 
 
 @numba.njit(**_sums)

@@ -8,14 +8,18 @@ from torch import Tensor
 
 from scorebo.errors import check_integer
 from scorebo.gp import FullyBayesianGP, Warped
-from scorebo.optima import _search
+from scorebo.optima import _search, generations
 from scorebo.optima.paths import PosteriorPaths, sample_paths
-from scorebo.optima.raw import effort, raw_points
+from scorebo.optima.raw import MANY_DIMENSIONS, effort, raw_points
 from scorebo.search.box import Bounds, check_bounds
-from scorebo.seeds import derive
+from scorebo.seeds import derive, generator
 
+# Above this dimension Hessians cost more than the extra steps of L-BFGS, and climbs of all paths go together.
+NEWTON_DIM = 16
 # Starts are chosen among this many of the highest raw points, and this many more for each.
 CANDIDATES, CANDIDATES_PER_START = 200, 12
+# Above NEWTON_DIM and up to MANY_DIMENSIONS, the share of the climbs that begin at raw points.
+FIRST = 1 / 3
 # Unit roundoff of single precision, and a bound on the error of sine, cosine and their sum over a block of waves.
 SINGLE_ROUNDOFF = 6e-8
 SINGLE_SUM_ERROR = 2e-5
@@ -74,7 +78,7 @@ def maximize_paths(
     """Maximize every path over the box; arguments and results as in `sample_optima`."""
     raw = raw_points(model, bounds, raw_samples, seed)
     lower, upper = bounds.numpy()
-    starts = (num_restarts * effort(model.lengthscale, bounds[1] - bounds[0])).ceil().int().tolist()
+    starts = _starts(model, bounds, num_restarts)
     unit = model.prior_variance.sqrt().tolist()
     optimal = np.empty((paths.num_mcmc_samples, paths.num_paths, paths.dim))
     for m in range(paths.num_mcmc_samples):
@@ -83,12 +87,22 @@ def maximize_paths(
         candidates = _highest(values, CANDIDATES + CANDIDATES_PER_START * starts[m])
         tolerance = _single_error(single, np.maximum(abs(lower), abs(upper)))
         scale = np.minimum(paths.lengthscale[m].numpy(), upper - lower)
-        _search.search_set(
+        task = (
             raw.of_set(m).numpy(), values, candidates, tolerance, starts[m], paths.of_set(m), single, scale,
             lower, upper, unit[m], optimal[m],
         )  # fmt: skip
+        if paths.dim <= NEWTON_DIM:
+            _search.search_set(*task)
+        else:
+            generations.search_set(*task, generator("optima", seed, "generations", m))
     inputs = torch.from_numpy(optimal).transpose(0, 1).contiguous()
     return inputs, paths.own(inputs.unsqueeze(-2))[0]
+
+
+def _starts(model: FullyBayesianGP, bounds: Tensor, num_restarts: int) -> list[int]:
+    """Most climbs from raw points for the paths of each set."""
+    share = FIRST if NEWTON_DIM < model.dim <= MANY_DIMENSIONS else 1.0
+    return (share * num_restarts * effort(model.lengthscale, bounds[1] - bounds[0])).ceil().int().tolist()
 
 
 def _highest(values: np.ndarray, count: int) -> np.ndarray:

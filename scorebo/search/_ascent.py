@@ -87,12 +87,14 @@ def aim(starts, running):  # type: ignore[no-untyped-def]
 
 
 @njit(**_options)
-def worth_continuing(starts, running, best, maxiter):  # type: ignore[no-untyped-def]
+def worth_continuing(starts, running, best, maxiter, tolerance):  # type: ignore[no-untyped-def]
     """Those of the starts `running` that are not at their top, have a chance, and are alone on their hill."""
     going_on = np.empty(len(running), dtype=np.bool_)
     for k, s in enumerate(running):
-        settled = starts.predicted[s] <= RELATIVE_TOLERANCE * abs(starts.value[s]) or starts.step[s] < LEAST_STEP
         expected = max(starts.predicted[s], starts.gain[s])
+        # Near the top a small predicted rise is enough; on the way there the last step must have been small, too.
+        settled = starts.predicted[s] <= RELATIVE_TOLERANCE * abs(starts.value[s]) or starts.step[s] < LEAST_STEP
+        settled = settled or expected <= tolerance * abs(starts.value[s])
         behind = starts.taken[s] >= TRIAL_STEPS and starts.value[s] + PATIENCE * expected < best
         going_on[k] = not settled and not behind and starts.taken[s] < maxiter
     for k, s in enumerate(running):

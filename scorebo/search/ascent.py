@@ -18,7 +18,12 @@ from scorebo.search._ascent import TINY, Array, Starts, advance, aim, trials, wo
 
 
 def ascend(
-    function: Callable[[Array], tuple[Array, Array]], x: Array, maxiter: int, first_step: float
+    function: Callable[[Array], tuple[Array, Array]],
+    x: Array,
+    maxiter: int,
+    first_step: float,
+    best: float = -np.inf,
+    tolerance: float = 0.0,
 ) -> tuple[Array, Array]:
     """Maximize `function` over the unit box from every start.
 
@@ -27,6 +32,9 @@ def ascend(
         x: `b x D`, the starts, in the unit box.
         maxiter: most steps a start takes.
         first_step: length of the first step tried.
+        best: a value known from elsewhere; a start that cannot catch up with it is dropped.
+        tolerance: a start also ends where neither its last step nor its next rises by more than this fraction of its
+            value; 0 for none but the tops themselves.
 
     Returns:
         The points reached, `b x D`, and their values, `b`; for a dropped start, where it was dropped.
@@ -50,7 +58,7 @@ def ascend(
     # Three trials a step are rarely needed; the limit is for a function that never settles.
     for _ in range(3 * maxiter):
         aim(starts, running)
-        running = worth_continuing(starts, running, np.nanmax(starts.value), maxiter)
+        running = worth_continuing(starts, running, max(best, np.nanmax(starts.value)), maxiter, tolerance)
         if len(running) == 0:
             break
         trial = trials(starts, running)

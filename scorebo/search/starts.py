@@ -42,6 +42,18 @@ def nudged(points: Tensor, seed: int) -> Tensor:
     return points + 1e-3 * (torch.rand(points.shape, dtype=torch.float64, generator=generator) - points)
 
 
+def crossed(points: Tensor, values: Tensor, parents: int, count: int, seed: int) -> Tensor:
+    """Points that take each coordinate from one or the other of two of the best of `N x D`. `count x D`.
+
+    Where some coordinates make a point high whatever the others are, what is high in different ones meets.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    best = points[values.nan_to_num(nan=-torch.inf).argsort(descending=True, stable=True)[:parents]]
+    first, second = best[torch.randint(len(best), (2, count), generator=generator)]
+    from_first = torch.rand(count, points.shape[1], generator=generator) < 0.5
+    return torch.where(from_first, first, second)
+
+
 def choose_starts(points: Tensor, values: Tensor, count: int, spacing: float) -> Tensor:
     """Choose up to `count` starts, the best point first.
 

@@ -32,7 +32,7 @@ from torch import Tensor
 from scorebo.benchmarks.base import Benchmark
 from scorebo.config import instantiate
 from scorebo.gp import FullyBayesianGP
-from scorebo.optima import PosteriorPaths, _search, maximize, raw, sample_paths
+from scorebo.optima import PosteriorPaths, _search, generations, maximize, raw, sample_paths
 from scorebo.search.box import unit_box
 from scorebo.seeds import derive
 from scorebo.store import find_runs, read_records, run_id
@@ -114,16 +114,18 @@ def timed(model: FullyBayesianGP, bounds: Tensor, num_features: int) -> tuple[li
 
         return timed
 
-    phases = ((maximize, "sample_paths"), (raw, "screen"), (_search, "search_set"))
-    plain = [getattr(module, name) for module, name in phases]
-    for phase, (module, name) in enumerate(phases):
-        setattr(module, name, timing(plain[phase], phase))
+    phases = (
+        (maximize, "sample_paths", 0), (raw, "screen", 1), (_search, "search_set", 2), (generations, "search_set", 2),
+    )  # fmt: skip
+    plain = [getattr(module, name) for module, name, _ in phases]
+    for function, (module, name, phase) in zip(plain, phases, strict=True):
+        setattr(module, name, timing(function, phase))
     try:
         begin = time.process_time()
         _, values = maximize.sample_optima(model, bounds, PATHS, num_features)
         total = time.process_time() - begin
     finally:
-        for (module, name), function in zip(phases, plain, strict=True):
+        for (module, name, _), function in zip(phases, plain, strict=True):
             setattr(module, name, function)
     return [*spent, total], counts, values[..., 0]
 

@@ -4,11 +4,10 @@
 
 One Markdown row for each task and n, over runs of several acquisitions, and for each task new fits to 60 points, whose
 half was drawn into a ball of radius 0.05 around one sampled optimum. Optima: for how many expectation propagation is
-run. Parallel: of these, those for which parallel updates did not converge. Left: those for which updates in turn did
-not either, the fallbacks. Mismatch: the largest difference between a marginal and the moments of its constraint under
-the cavity, in standard deviations of the marginal, or relative for a variance, over all optima that converged; computed
-anew from the sites by plain linear algebra. Seconds: processor time of the fit of the sites, median over the fits; of
-the parallel updates, and of all.
+run. Left: those for which it did not converge, the fallbacks. Mismatch: the largest difference between a marginal and
+the moments of its constraint under the cavity, in standard deviations of the marginal, or relative for a variance, over
+all optima that converged; computed anew from the sites by plain linear algebra. Seconds: processor time of the fit of
+the sites, median over the fits.
 """
 
 from __future__ import annotations
@@ -41,27 +40,24 @@ def main() -> None:
     parser = arguments(__doc__.splitlines()[0])
     options = parser.parse_args()
     make_runs(options, ACQUISITIONS)
-    rows, totals = defaultdict(list), torch.zeros(3)
+    rows, totals = defaultdict(list), torch.zeros(2)
     for fit in stored_fits(options, ACQUISITIONS):
         inputs, _ = fit.context.sample_optima()
         rows[fit.task, str(fit.n)].append(judge(fit.context.model, inputs))
         if fit.n == 60:
             context = replace(fit.context, model=clustered(fit, inputs[0, 0]))
             rows[fit.task, "60, clustered"].append(judge(context.model, context.sample_optima()[0]))
-    print("| task | n | fits | optima | parallel | left | mismatch | s, parallel | s, all |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| task | n | fits | optima | left | mismatch | s |")
+    print("|---|---|---|---|---|---|---|")
     for task in SYNTHETIC:
         for n in [*map(str, options.observed), "60, clustered"]:
             if found := rows.get((task, n)):
-                optima, parallel, left = (sum(row[k] for row in found) for k in range(3))
-                seconds = [statistics.median(row[k] for row in found) for k in (4, 5)]
-                mismatch = max(row[3] for row in found)
-                print(
-                    f"| {task} | {n} | {len(found)} | {optima} | {parallel} | {left} | {mismatch:.0e} "
-                    f"| {seconds[0]:.3f} | {seconds[1]:.3f} |"
-                )
-                totals += torch.tensor([optima, parallel, left])
-    print("| all | | | " + " | ".join(f"{int(total)}" for total in totals) + " | | | |")
+                optima, left = (sum(row[k] for row in found) for k in range(2))
+                seconds = statistics.median(row[3] for row in found)
+                mismatch = max(row[2] for row in found)
+                print(f"| {task} | {n} | {len(found)} | {optima} | {left} | {mismatch:.0e} | {seconds:.3f} |")
+                totals += torch.tensor([optima, left])
+    print("| all | | | " + " | ".join(f"{int(total)}" for total in totals) + " | | |")
 
 
 def clustered(fit: Fit, optimum: torch.Tensor) -> FullyBayesianGP:
@@ -79,36 +75,22 @@ def clustered(fit: Fit, optimum: torch.Tensor) -> FullyBayesianGP:
     return fit_gp(X, (Y - Y.mean()) / Y.std(), load_model("bo_lognormal"), seed=fit.seed)
 
 
-def judge(model: FullyBayesianGP, inputs: torch.Tensor) -> tuple[int, int, int, float, float, float]:
-    """Optima, failures of parallel updates, failures left, mismatch, seconds of the parallel updates and of all."""
-    seconds: dict[str, float] = {}
+def judge(model: FullyBayesianGP, inputs: torch.Tensor) -> tuple[int, int, float, float]:
+    """Optima, failures, mismatch, seconds."""
     problem: Any = {}
-    failed = 0
 
     def timed(*args):  # type: ignore[no-untyped-def]
         began = time.process_time()
         sites = orthant.fit_sites(*args)
-        seconds["all"] = time.process_time() - began
-        problem["is"] = (*args, sites)
+        problem["seconds"], problem["is"] = time.process_time() - began, (*args, sites)
         return sites
 
-    def timed_in_turn(mean, *args):  # type: ignore[no-untyped-def]
-        began = time.process_time()
-        sites = plain(mean, *args)
-        seconds["in turn"] = time.process_time() - began
-        nonlocal failed
-        failed = len(mean)
-        return sites
-
-    plain = orthant._fit_in_turn
-    orthant._fit_in_turn, pes.fit_sites = timed_in_turn, timed
+    pes.fit_sites = timed
     try:
         acquisition = PES(model, inputs)
     finally:
-        orthant._fit_in_turn, pes.fit_sites = plain, orthant.fit_sites
-    parallel = seconds["all"] - seconds["in turn"]
-    found = mismatch(*problem["is"])
-    return inputs.shape[:2].numel(), failed, acquisition.num_fallbacks, found, parallel, seconds["all"]
+        pes.fit_sites = orthant.fit_sites
+    return inputs.shape[:2].numel(), acquisition.num_fallbacks, mismatch(*problem["is"]), problem["seconds"]
 
 
 def mismatch(mean: torch.Tensor, covariance: torch.Tensor, sites: orthant.Sites) -> float:

@@ -184,15 +184,15 @@ def test_acquisition_of_the_wrong_shape_or_without_gradient(function, message):
         maximize(Formula(function), unit_box(2), raw_samples=8)
 
 
-@pytest.mark.parametrize(("dim", "starts"), [(1, 3), (2, 3), (3, 9), (6, 18), (12, 30)])
+@pytest.mark.parametrize(("dim", "starts"), [(1, 3), (2, 3), (3, 6), (6, 13), (12, 22)])
 def test_the_more_dimensions_the_more_starts(dim, starts, monkeypatch):
     climbed = []
 
-    def climb(function, x, maxiter, first_step):
+    def climb(function, x, *arguments, **options):
         climbed.append(len(x))
-        return ascend(function, x, maxiter, first_step)
+        return ascend(function, x, *arguments, **options)
 
     monkeypatch.setattr(sys.modules[maximize.__module__], "ascend", climb)
     # In one dimension a start is a hilltop of the grid, of which this function has nine.
     maximize(Formula(waves), unit_box(dim), raw_samples=256, num_restarts=3)
-    assert climbed == [starts]
+    assert climbed[0] == starts

@@ -9,9 +9,11 @@ from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from botorch.acquisition.monte_carlo import qNoisyExpectedImprovement
 from botorch.acquisition.utils import prune_inferior_points
 from botorch.sampling.normal import SobolQMCNormalSampler
+from botorch.utils.safe_math import fatplus
 from botorch.utils.sampling import draw_sobol_normal_samples
 
 from scorebo.acquisition import NoisyExpectedImprovement
+from scorebo.acquisition._smooth import TAU_RELU, sum_smooth
 from scorebo.acquisition.noisy_ei import PRUNING_SAMPLES
 from scorebo.errors import InputError
 from tests.conftest import random_ensemble
@@ -68,8 +70,8 @@ def test_with_the_same_samples_for_every_set_it_is_that_of_botorch(log):
     acqf = NoisyExpectedImprovement(model, log=log, num_samples=5 * 64, seed=5)
     shared = draw_sobol_normal_samples(len(acqf.baseline) + 1, 64, dtype=torch.float64, seed=5)
     mean, covariance = model.joint(acqf.baseline)
-    acqf.normal, acqf.last_normal = shared[:, :-1], shared[:, -1:]
-    acqf.best = (mean.unsqueeze(-2) + acqf.normal @ torch.linalg.cholesky(covariance).mT).amax(dim=-1, keepdim=True)
+    best = (mean.unsqueeze(-2) + shared[:, :-1] @ torch.linalg.cholesky(covariance).mT).amax(dim=-1, keepdim=True)
+    acqf.samples = torch.cat([shared.expand(5, *shared.shape), torch.ones_like(best), -best], dim=-1)
     X = points(40, 3, 102).unsqueeze(1)
     torch.testing.assert_close(acqf(X), botorch(model, acqf, log=log)(X), rtol=1e-7, atol=1e-7)
 
@@ -78,7 +80,7 @@ def test_with_the_same_samples_for_every_set_it_is_that_of_botorch(log):
 def test_the_sets_divide_the_samples(num_mcmc_samples):
     model = random_ensemble(3, num_mcmc_samples=num_mcmc_samples)
     acqf = NoisyExpectedImprovement(model, num_samples=100, seed=2)
-    parts = torch.cat([acqf.normal, acqf.last_normal], dim=-1)
+    parts = acqf.samples[..., :-2]
     assert parts.shape == (num_mcmc_samples, -(-100 // num_mcmc_samples), len(acqf.baseline) + 1)
     assert len(parts.flatten(end_dim=1).unique(dim=0)) == parts.shape[:2].numel()
 
@@ -127,6 +129,18 @@ def test_far_from_any_improvement_the_logarithm_still_shows_the_way():
     (gradient,) = torch.autograd.grad(value.sum(), worst)
     assert value.isfinite()
     assert gradient.norm() > 0
+
+
+def test_the_smooth_maximum_and_its_derivative_at_any_distance_from_zero():
+    sizes = torch.cat([torch.logspace(-12, 3, 200), torch.linspace(1e-7, 1e-4, 300)]).double()
+    x = torch.cat([-sizes, torch.zeros(1).double(), sizes]).unsqueeze(0).requires_grad_()
+    reference = fatplus(x, tau=TAU_RELU).squeeze(0)
+    slope = torch.empty_like(x)
+    total = torch.from_numpy(sum_smooth(x.detach().numpy(), slope.numpy()))
+    # BoTorch's softplus is linear from t = 20 on.
+    torch.testing.assert_close(TAU_RELU * total, reference, rtol=1e-12, atol=3e-9 * TAU_RELU)
+    (expected,) = torch.autograd.grad(reference.sum(), x)
+    torch.testing.assert_close(slope, expected, rtol=1e-9, atol=3e-9)
 
 
 def test_global_random_state_is_neither_used_nor_changed():

@@ -122,7 +122,8 @@ def test_identical_sets_do_not_disagree(distance):
     X = points(50, 2).unsqueeze(1)
     assert (SAL(model, distance=distance)(X) == 0).all()
     assert SAL(model, distance=distance, estimator="monte_carlo")(X).abs().max() < 1e-7
-    assert SAL(model, distance=distance, estimator="exact")(X).abs().max() < 1e-7
+    # The quadrature leaves out tails of 6e-14, of which Hellinger takes the root.
+    assert SAL(model, distance=distance, estimator="exact")(X).abs().max() < (6e-14 / 2) ** 0.5
 
 
 def test_is_the_mean_of_the_sets_distances():

@@ -39,7 +39,7 @@ def test_benchmark_selects_model_and_mcmc_and_the_command_line_wins():
 def test_the_paper_s_optimizer_numbers():
     optimizer = compose(BASE).acquisition_optimizer
     numbers = {"raw_samples": 1024, "num_restarts": 20, "maxiter": 100, "sample_around_best_sigma": 0.1}
-    assert dict(optimizer) == numbers | {"version": 2}
+    assert dict(optimizer) == numbers | {"version": 3}
 
 
 def test_model_named_like_a_truth_value():

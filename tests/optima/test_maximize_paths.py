@@ -8,9 +8,10 @@ from botorch.utils.sampling import optimize_posterior_samples
 from conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 from scorebo.errors import InputError
-from scorebo.optima import _search, sample_optima, sample_paths
+from scorebo.optima import _search, generations, sample_optima, sample_paths
+from scorebo.optima._batch import evaluate_batch, in_blocks
 from scorebo.optima._climb import climb_newton, newton_step, step_workspace
-from scorebo.optima._lbfgs import climb_lbfgs
+from scorebo.optima._lbfgs import Ground, climb_together
 from scorebo.optima._waves import workspace
 from scorebo.optima.raw import raw_points
 from scorebo.seeds import derive
@@ -159,11 +160,11 @@ def test_few_evaluations(dim, single, double, monkeypatch):
     """Counted, not timed: a path's evaluations as measured for this ensemble, and at most a quarter more."""
     counts = []
 
-    def counting(*args):
-        counts.append(search_set(*args))
+    def counting(search_set):
+        return lambda *args: counts.append(search_set(*args))
 
-    search_set = _search.search_set
-    monkeypatch.setattr(_search, "search_set", counting)
+    for module in (_search, generations):
+        monkeypatch.setattr(module, "search_set", counting(module.search_set))
     sample_optima(random_ensemble(3, n=30, dim=dim), unit_box(dim), num_features=256)
     roughly, exactly = np.sum(counts, axis=0) / (4 * 8)
     assert 1 <= roughly <= 1.25 * single
@@ -187,24 +188,80 @@ def test_a_function_of_the_seed_alone():
     assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.parametrize("climb", [climb_newton, climb_lbfgs])
+def by_newton(starts, paths, scale):
+    """Climb the only path of the only set from each start: tops, heights, and evaluations of each."""
+    path, none = _search._one(paths.of_set(0), 0), np.empty((0, 3))
+    tops, box = starts.copy(), (np.zeros(3), np.ones(3))
+    ends = [climb_newton(x, path, scale, *box, 1.0, -np.inf, none, workspace(path[1]), 1e-14, 200) for x in tops]
+    return tops, np.array([end[0] for end in ends]), max(end[1] for end in ends)
+
+
+def ground_of(paths, scale, single=False):
+    kernel, omega, a, b, *rest = paths.of_set(0, single=single)
+    dim = paths.dim
+    return Ground((kernel, *in_blocks(omega, a, b), *rest), scale, np.zeros(dim), np.ones(dim), 1.0)
+
+
+def by_lbfgs(starts, paths, scale):
+    tops, heights = np.empty_like(starts), np.empty(len(starts))
+    which, best = np.zeros(len(starts), dtype=np.int64), np.full(1, -np.inf)
+    # One at a time, so that no climb is given up for another.
+    used = [
+        climb_together(starts[k : k + 1], which[:1], ground_of(paths, scale), best.copy(), 1e-14, 0,
+                       tops[k : k + 1], heights[k : k + 1], np.empty(1, dtype=bool))
+        for k in range(len(starts))
+    ]  # fmt: skip
+    return tops, heights, max(used)
+
+
+@pytest.mark.parametrize("climb", [by_newton, by_lbfgs])
 def test_climbs_reach_a_top_and_never_descend(climb):
     model = random_ensemble(5, n=10, dim=3, num_mcmc_samples=1)
     paths = sample_paths(model, 1, 512)
-    lower, upper, scale = np.zeros(3), np.ones(3), model.lengthscale[0].numpy()
-    path, none = _search._one(paths.of_set(0), 0), np.empty((0, 3))
-    work = workspace(path[1])
-    for start in torch.rand(20, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)):
-        before = float(paths(start[None])[0, 0, 0])
-        x = start.numpy().copy()
-        after, used = climb(x, path, scale, lower, upper, 1.0, -np.inf, none, work, 1e-14, 200)
-        assert after >= before
-        assert used < 200
-        _, gradient = paths.own(torch.from_numpy(x).reshape(1, 1, 1, 3), gradient=True)
-        gradient = gradient.flatten().numpy()
-        pinned = ((x == 0.0) & (gradient < 0.0)) | ((x == 1.0) & (gradient > 0.0))
-        # The gain left at a top with curvature 10: g²/20, at most a few 1e-14 when the climb ends.
-        assert np.all(np.abs(gradient[~pinned]) < 1e-5)
+    starts = torch.rand(20, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    tops, heights, used = climb(starts.numpy().copy(), paths, model.lengthscale[0].numpy())
+    assert np.all(heights >= paths(starts)[0, 0].numpy())
+    assert used < 200
+    _, gradients = paths.own(torch.from_numpy(tops).reshape(1, 1, 20, 3), gradient=True)
+    gradients = gradients[0, 0].numpy()
+    pinned = ((tops == 0.0) & (gradients < 0.0)) | ((tops == 1.0) & (gradients > 0.0))
+    # The gain left at a top with curvature 10: g²/20, at most a few 1e-14 when the climb ends.
+    assert np.all(np.abs(gradients[~pinned]) < 1e-5)
+
+
+@pytest.mark.parametrize(("single", "tolerance"), [(False, 1e-12), (True, 1e-4)])
+@pytest.mark.parametrize("make", [random_ensemble, additive_ensemble])
+def test_a_batch_is_every_path_at_its_point(make, single, tolerance):
+    """Against the evaluation of one path at one point, for more frequencies than a block and a part of another."""
+    model = make(4, n=12, dim=4)
+    paths = sample_paths(model, 3, 1400)
+    X = torch.rand(7, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    which, values, gradients = np.arange(7) % 3, np.empty(7), np.empty((7, 4))
+    evaluate_batch(X.numpy(), which, ground_of(paths, np.ones(4), single).paths, values, gradients)
+    own, slopes = paths.own(X.expand(3, paths.num_mcmc_samples, 7, 4), gradient=True)
+    np.testing.assert_allclose(values, own[which, 0, range(7)], rtol=0, atol=tolerance)
+    np.testing.assert_allclose(gradients, slopes[which, 0, range(7)], rtol=0, atol=100 * tolerance)
+
+
+def test_many_dimensions_are_a_function_of_the_seed_alone_too():
+    """Whatever is searched before: another seed, and fewer paths."""
+    model, bounds = random_ensemble(1, dim=20), unit_box(20)
+    first, other, again = (sample_optima(model, bounds, 2, 64, seed=seed) for seed in (3, 4, 3))
+    assert torch.equal(first[0], again[0])
+    assert torch.equal(first[1], again[1])
+    assert not torch.equal(first[0], other[0])
+
+
+def test_the_maximum_of_a_bilinear_path_in_many_dimensions():
+    """Lengthscales so long that a path is linear: every input ends at the bound to which the path rises."""
+    model = random_ensemble(2, n=15, dim=24, num_mcmc_samples=2)
+    model = type(model)(
+        model.train_X, model.train_Y, lengthscale=torch.full((2, 24), 300.0, dtype=torch.float64),
+        outputscale=1e4 * model.outputscale, noise=model.noise, mean=model.mean,
+    )  # fmt: skip
+    inputs, _ = sample_optima(model, unit_box(24), 3, 256)
+    _, gradient = sample_paths(model, 3, 256).own(inputs.unsqueeze(-2), gradient=True)
+    assert torch.equal(inputs, (gradient.squeeze(-2) > 0.0).double())
 
 
 def test_newton_step_solves_a_concave_quadratic_in_a_box():

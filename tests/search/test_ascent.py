@@ -69,3 +69,29 @@ def test_a_flat_function_costs_one_evaluation():
     assert calls == [3]
     assert (value == 0).all()
     assert np.array_equal(x, starts(3, 2))
+
+
+def test_starts_that_cannot_catch_up_with_a_known_value_are_dropped():
+    function, calls = quadratic(np.array([0.5, 0.5]), np.array([1.0, 20.0]))
+    ascend(function, starts(6, 2), maxiter=100, first_step=0.1)
+    until_the_top = len(calls)
+    calls.clear()
+    _, value = ascend(function, starts(6, 2), maxiter=100, first_step=0.1, best=1e6)
+    assert len(calls) < until_the_top
+    assert value.max() < -1e-8
+
+
+def test_a_tolerance_ends_a_climb_where_it_hardly_rises_any_more():
+    top = np.random.default_rng(1).random(10)
+
+    def function(x):
+        value, gradient = plain(x)
+        return 1.0 + value, gradient
+
+    plain, calls = quadratic(top, np.logspace(0, 3, 10))
+    ascend(function, starts(1, 10), maxiter=300, first_step=0.1)
+    until_the_top = len(calls)
+    calls.clear()
+    _, value = ascend(function, starts(1, 10), maxiter=300, first_step=0.1, tolerance=1e-3)
+    assert len(calls) < until_the_top
+    assert value.max() > 1.0 - 0.05

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from scorebo.search.starts import choose_starts, covering_points, nudged, points_around
+from scorebo.search.starts import choose_starts, covering_points, crossed, nudged, points_around
 
 
 @pytest.mark.parametrize("dim", [1, 2, 6, 40])
@@ -33,6 +33,19 @@ def test_nudged_points_stay_in_the_box_and_off_the_originals():
     moved = nudged(points, seed=0)
     assert ((moved != points) & (moved >= 0) & (moved <= 1)).all()
     assert (moved - points).abs().max() <= 1e-3
+
+
+def test_crossed_points_have_the_coordinates_of_two_of_the_best():
+    points = torch.arange(40, dtype=torch.float64).reshape(10, 4) / 40
+    values = torch.tensor([0, 5, 1, 4, 2, torch.nan, 0, 0, 0, 3], dtype=torch.float64)
+    found = crossed(points, values, 3, 500, seed=1)
+    parent = (found * 40).round().long() // 4
+    assert set(parent.flatten().tolist()) == {1, 3, 9}
+    assert max(len(set(row)) for row in parent.tolist()) == 2
+    # By chance both are the same, or all coordinates come from one of them: 1/3 + 2/3 · 1/8.
+    same = (parent == parent[:, :1]).all(dim=-1).double().mean().item()
+    assert same == pytest.approx(1 / 3 + 2 / 3 / 8, abs=0.07)
+    assert torch.equal(found, crossed(points, values, 3, 500, seed=1))
 
 
 def test_every_hill_has_a_start_before_any_has_two():
