@@ -86,7 +86,7 @@ def write_report(
         figures: further figures, by id or path (`module:name`).
         claims: further claims, likewise.
         runs: beginnings of the ids of runs that have a view of their own; up to `EMBEDDED` runs have one anyway.
-        more: further sections, put between the scorecard and the runs.
+        more: further sections, put after the overview.
         follow: of a sweep that goes on: what is running, and how often the page reloads itself.
 
     Returns:
@@ -172,10 +172,10 @@ def _page(
     scored = part("scorecard", tested, not_run, SIGNS, LEGEND, evidence_words(evidence.chosen))
     written = [
         Section("overview", "Overview", sections.overview_section(rows, content.words, findings, ordered)),
+        *more,
         Section("figures", "Figures", part("figures", ordered)),
         *([Section("scorecard", "Scorecard", scored)] if tested or not evidence.query.explicit else []),
         Section("audit", "Audit", audit_section(evidence)),
-        *more,
         Section("runs", "Runs", part("runs", len(last), len(views), EMBEDDED, _again(invocation))),
         Section("health", "Samplers", part("health", THRESHOLDS, health(rows).to_dict("records"))),
         Section("timings", "Timings", sections.timings_section(rows)),
