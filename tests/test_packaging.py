@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from email.parser import Parser
@@ -73,6 +74,20 @@ def reference_files(project):
     with zipfile.ZipFile(project / "out" / done.stdout.split()[-1]) as archive:
         folder = f"scorebo/{OWN.relative_to(ROOT / 'scorebo')}/"
         return sorted(name for name in archive.namelist() if name.startswith(folder))
+
+
+def test_the_source_distribution_has_the_tasks(tmp_path):
+    build = "import sys, hatchling.build as b; print(b.build_sdist(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", build, str(tmp_path)], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    with tarfile.open(tmp_path / done.stdout.split()[-1]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tasks = {
+        f"scorebo/benchmarks/{file.relative_to(ROOT / 'benchmarks')}" for file in (ROOT / "benchmarks").rglob("*.py")
+    }
+    assert tasks <= names
+    assert {"scorebo/data/sources.yaml", "configs/config.yaml"} <= names
 
 
 def test_the_description_renders_outside_the_repository(metadata):
