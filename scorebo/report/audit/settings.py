@@ -63,7 +63,7 @@ def _within_methods(runs: pd.DataFrame, varied: list[str], key: pd.Series) -> Fi
     """Runs of one name have several settings: for every seed each, or some seeds one and some another."""
     per_seed = key.groupby([runs["acquisition"], runs["seed"]]).nunique()
     split = per_seed.max() == 1
-    words = listed(f"{name}={' and '.join(runs[name].map(_shown).unique())}" for name in varied)
+    words = listed(f"{name}={' and '.join(map(_shown, sorted(runs[name].unique())))}" for name in varied)
     return Finding(
         SERIOUS if split else WARNING,
         f"Runs of one name on one task have different settings{' from seed to seed' if split else ''}: {words}. Their "
