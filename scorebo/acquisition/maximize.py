@@ -1,7 +1,7 @@
 """Maximization of an acquisition function over a box.
 
 Raw points cover the hills, and the best of them are crossed with each other. Climbs from the most promising ones lead
-to tops, and a scan of every coordinate through the highest top to further hills.
+to tops; a scan of every coordinate through the highest, and tops crossed with each other, lead to further hills.
 """
 
 from __future__ import annotations
@@ -22,20 +22,29 @@ from scorebo.search.starts import choose_starts, covering_points, crossed, nudge
 
 # Raw points evaluated at once: larger batches fall out of the cache.
 SLICE = 128
-# The sparser the raw points, the less they tell which hills are high: D/2 starts for each restart asked for, at least
-# one and at most this many. In a batch most of them cost little, and are soon dropped.
-MOST_STARTS_PER_RESTART = 5.0
 # In so many dimensions the raw points are dense enough to show every hill.
 DENSE = 2
-# In more they are crossed so many times; parents and crossed points are a fraction of their number.
+# In more only a part of them covers the box; then the best are crossed so many times. Parents and crossed points are
+# fractions of the number of raw points.
+COVERING = 1 / 2
 GENERATIONS = 2
 PARENTS = 1 / 16
-CROSSED = 1 / 4
-# Climbs end where steps rise by this fraction of the value; only the best is then climbed to its top.
+CROSSED = 3 / 8
+# The sparser the raw points, the less they tell which hills are high: D/3 starts for each restart asked for, at least
+# one and at most this many; above two dimensions as many again from crossed points.
+MOST_STARTS_PER_RESTART = 3.0
+# Climbs below the best end where steps rise by this fraction of the value.
 TOLERANCE = 1e-5
-# Length of the first step, in spacings of the raw points, and next to a top.
+# Length of the first step, in spacings of the raw points.
 STEP = 0.3
-LAST_STEP = 0.01
+# Scans: how many at most, so many of the highest points reached are crossed, and the points that are evaluated for
+# this, as a fraction of the raw points.
+MOST_SCANS = 3
+PARENT_TOPS = 12
+CROSSED_TOPS = 1 / 8
+# Those of the restarts that may still be climbing when a scan adds starts, and that it may add of either kind.
+FEW = 1 / 2
+ADDED = 1 / 4
 
 
 def maximize(
@@ -55,7 +64,8 @@ def maximize(
             never chosen. If it has a method `screen`, `b x D` -> rough values `b`, raw points are ranked by that; if
             it has `with_gradient`, `b x D` -> values `b` and gradients `b x D`, autograd is not used.
         bounds: a `2 x D` tensor, lower and upper corner; or `scorebo.Box`, or D pairs (lower, upper).
-        raw_samples: points that cover the box, at which the search begins.
+        raw_samples: points that cover the box, at which the search begins; above two dimensions half of them, and
+            three quarters as many crossed from the best.
         num_restarts: climbs at the least, from the most promising raw points; more in many dimensions.
         maxiter: most steps of a climb.
         seed: the result is a function of it; the global random state is neither used nor changed.
@@ -76,8 +86,9 @@ def maximize(
     dim = box.shape[1]
     center = None if around is None else _to_unit(_check_around(around, box), box)
     # Each kind of raw points has its own share of the starts, so that none crowds out another.
-    num_starts = round(num_restarts * min(max(dim / 2.0, 1.0), MOST_STARTS_PER_RESTART))
-    groups = [(covering_points(dim, raw_samples, seed), num_starts)]
+    num_starts = round(num_restarts * min(max(dim / 3.0, 1.0), MOST_STARTS_PER_RESTART))
+    covering = raw_samples if dim <= DENSE else math.ceil(COVERING * raw_samples)
+    groups = [(covering_points(dim, covering, seed), num_starts)]
     if center is not None and dim > 1:  # In one dimension the grid is dense enough everywhere.
         groups.append(
             (points_around(center, -(-raw_samples // 16), sample_around_best_sigma, seed), -(-num_restarts // 8))
@@ -85,14 +96,8 @@ def maximize(
     groups.append((nudged(_to_unit(_observed(acqf, box), box), seed), -(-num_restarts // 4)))
 
     with torch.no_grad():
-        hills = _Hills(acqf, box, raw_samples ** (-1.0 / dim), maxiter)
-        starts = hills.starts(groups, raw_samples, seed)
-        if dim <= DENSE:
-            tops, _ = hills.climb(starts, -np.inf, 0.0)
-        else:
-            best = hills.scan(*hills.climb(starts, -np.inf, TOLERANCE), num_restarts // 2)
-            tops, _ = hills.climb(best, -np.inf, 0.0, LAST_STEP)
-        x = hills.in_box(tops[:1])
+        hills = _Hills(acqf, box, raw_samples, num_restarts, maxiter, seed)
+        x = hills.in_box(hills.climb(hills.starts(groups)))
         return x, acqf(x.unsqueeze(0)).squeeze(0)
 
 
@@ -103,14 +108,20 @@ class _Hills:
     Args:
         acqf: as in `maximize`.
         box: `2 x D`.
-        spacing: typical distance between neighboring raw points.
-        maxiter: most steps of a climb.
+        raw_samples, num_restarts, maxiter, seed: as in `maximize`.
     """
 
     acqf: AcquisitionFunction
     box: Tensor
-    spacing: float
+    raw_samples: int
+    num_restarts: int
     maxiter: int
+    seed: int
+
+    @property
+    def spacing(self) -> float:
+        """Typical distance between neighboring raw points."""
+        return float(self.raw_samples ** (-1.0 / self.box.shape[1]))
 
     def in_box(self, x: Tensor) -> Tensor:
         """Points of the unit box in the box of the acquisition function."""
@@ -144,34 +155,59 @@ class _Hills:
                 (gradient,) = torch.autograd.grad(value.sum(), points)
         return value.detach().numpy(), (gradient * (self.box[1] - self.box[0])).numpy()
 
-    def starts(self, groups: list[tuple[Tensor, int]], raw_samples: int, seed: int) -> Tensor:
-        """The most promising raw points: of every group as many as asked for, and of crossed ones half of the first."""
+    def starts(self, groups: list[tuple[Tensor, int]]) -> Tensor:
+        """The most promising raw points: of every group as many as asked for, and of crossed ones as of the first."""
         raw = torch.cat([points for points, _ in groups])
         values = self.screen(raw)
         if not bool(values.isfinite().any()):
             raise InputError(f"{type(self.acqf).__name__} is finite at none of {len(raw)} points of the box.")
         before = len(raw)
         for generation in range(GENERATIONS if raw.shape[1] > DENSE else 0):
-            parents, count = math.ceil(PARENTS * raw_samples), math.ceil(CROSSED * raw_samples)
-            new = crossed(raw, values, parents, count, seed + generation)
+            parents, count = math.ceil(PARENTS * self.raw_samples), math.ceil(CROSSED * self.raw_samples)
+            new = crossed(raw, values, parents, count, self.seed + generation)
             raw, values = torch.cat([raw, new]), torch.cat([values, self.screen(new)])
-        groups = [*groups, (raw[before:], groups[0][1] // 2)]
+        groups = [*groups, (raw[before:], groups[0][1])]
         parts = zip(groups, values.split([len(points) for points, _ in groups]), strict=True)
         return torch.cat([choose_starts(points, part, count, self.spacing) for (points, count), part in parts])
 
-    def climb(self, starts: Tensor, best: float, tolerance: float, step: float = STEP) -> tuple[Tensor, Tensor]:
-        """Where the starts lead, the highest first: points `b x D` and values `b`."""
-        first_step = step * self.spacing
-        reached, height = ascend(self.with_gradient, starts.numpy(), self.maxiter, first_step, best, tolerance)
-        height[~np.isfinite(height)] = -np.inf
-        order = np.argsort(-height, kind="stable")
-        return torch.from_numpy(reached[order]), torch.from_numpy(height[order])
+    def climb(self, starts: Tensor) -> Tensor:
+        """The highest top to which the starts and the scans lead, `1 x D`."""
+        scans = _Scans(self) if starts.shape[1] > DENSE else None
+        tolerance = 0.0 if scans is None else TOLERANCE
+        few, first_step = int(FEW * self.num_restarts), STEP * self.spacing
+        x, value = ascend(self.with_gradient, starts.numpy(), self.maxiter, first_step, tolerance, scans, few)
+        best = int(np.where(np.isfinite(value), value, -np.inf).argmax())
+        return torch.from_numpy(x[best : best + 1])
 
-    def scan(self, tops: Tensor, height: Tensor, count: int) -> Tensor:
-        """The highest of tops `b x D`, which comes first, or what is higher and in line with it. `1 x D`."""
-        points = lines(tops[:1])
-        reached, found = self.climb(crests(points, self.screen(points), count), float(height[0]), TOLERANCE)
-        return reached[:1] if len(found) > 0 and found[0] > height[0] else tops[:1]
+
+@dataclass
+class _Scans:
+    """Starts on further hills, told by the tops reached: once, and again whenever one of these becomes the highest.
+
+    Attributes:
+        hills: what is climbed.
+        known: number of starts before the last scan.
+        left: number of scans that may follow.
+    """
+
+    hills: _Hills
+    known: int = 0
+    left: int = MOST_SCANS
+
+    def __call__(self, x: Array, value: Array) -> Array:
+        """Starts that are in line with the highest of the points reached, `x` and `value`, or crossed from these."""
+        value = np.where(np.isfinite(value), value, -np.inf)
+        best = int(value.argmax())
+        if self.left == 0 or best < self.known:
+            return x[:0]
+        self.left, self.known = self.left - 1, len(x)
+        hills, tops = self.hills, torch.from_numpy(x)
+        count = math.ceil(ADDED * hills.num_restarts)
+        line = lines(tops[best : best + 1])
+        number = math.ceil(CROSSED_TOPS * hills.raw_samples)
+        new = crossed(tops, torch.from_numpy(value), PARENT_TOPS, number, hills.seed + self.known)
+        added = crests(line, hills.screen(line), count), choose_starts(new, hills.screen(new), count, hills.spacing)
+        return torch.cat(added).numpy()
 
 
 def _to_unit(points: Tensor, box: Tensor) -> Tensor:

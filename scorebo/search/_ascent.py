@@ -63,7 +63,20 @@ class Starts(NamedTuple):
 
 
 @njit(**_options)
-def aim(starts, running):  # type: ignore[no-untyped-def]
+def proceed(running, trial, value, gradient, maxiter, tolerance, *starts):  # type: ignore[no-untyped-def]
+    """Take the steps of the first of the starts `running` to `trial`; which starts go on, and their next trials.
+
+    `starts` are the fields of `Starts`: to look up the type of a named tuple takes Numba longer than all of this.
+    """
+    starts = Starts(*starts)
+    _advance(starts, running[: len(trial)], trial, value, gradient)
+    _aim(starts, running)
+    running = _worth_continuing(starts, running, np.nanmax(starts.value), maxiter, tolerance)
+    return running, _trials(starts, running)
+
+
+@njit(**_options)
+def _aim(starts, running):  # type: ignore[no-untyped-def]
     """Set the quasi-Newton direction within the free coordinates."""
     dim = starts.x.shape[1]
     for s in running:
@@ -87,14 +100,14 @@ def aim(starts, running):  # type: ignore[no-untyped-def]
 
 
 @njit(**_options)
-def worth_continuing(starts, running, best, maxiter, tolerance):  # type: ignore[no-untyped-def]
+def _worth_continuing(starts, running, best, maxiter, tolerance):  # type: ignore[no-untyped-def]
     """Those of the starts `running` that are not at their top, have a chance, and are alone on their hill."""
     going_on = np.empty(len(running), dtype=np.bool_)
     for k, s in enumerate(running):
         expected = max(starts.predicted[s], starts.gain[s])
         # Near the top a small predicted rise is enough; on the way there the last step must have been small, too.
         settled = starts.predicted[s] <= RELATIVE_TOLERANCE * abs(starts.value[s]) or starts.step[s] < LEAST_STEP
-        settled = settled or expected <= tolerance * abs(starts.value[s])
+        settled = settled or (starts.value[s] < best and expected <= tolerance * abs(starts.value[s]))
         behind = starts.taken[s] >= TRIAL_STEPS and starts.value[s] + PATIENCE * expected < best
         going_on[k] = not settled and not behind and starts.taken[s] < maxiter
     for k, s in enumerate(running):
@@ -107,7 +120,7 @@ def worth_continuing(starts, running, best, maxiter, tolerance):  # type: ignore
 
 
 @njit(**_options)
-def trials(starts, running):  # type: ignore[no-untyped-def]
+def _trials(starts, running):  # type: ignore[no-untyped-def]
     """Where the function is to be evaluated next, one point for each start. `len(running) x D`."""
     points = np.empty((len(running), starts.x.shape[1]))
     for k, s in enumerate(running):
@@ -117,7 +130,7 @@ def trials(starts, running):  # type: ignore[no-untyped-def]
 
 
 @njit(**_options)
-def advance(starts, running, trial, value, gradient):  # type: ignore[no-untyped-def]
+def _advance(starts, running, trial, value, gradient):  # type: ignore[no-untyped-def]
     """Take the steps that rise enough (Armijo), shorten the others."""
     for k, s in enumerate(running):
         moved = trial[k] - starts.x[s]

@@ -1,4 +1,4 @@
-"""Scans of every coordinate through the tops found: hills that the raw points missed are often in line with one.
+"""Scans of every coordinate through a top: hills that the raw points missed are often in line with one.
 
 In many dimensions raw points are far from each other, and the highest hill may be narrow or at an edge of the box. What
 makes a top high in most coordinates often does so elsewhere on a line through it as well.

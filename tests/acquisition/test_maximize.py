@@ -98,6 +98,28 @@ def test_never_below_the_best_raw_point():
     assert value.item() >= max(seen) - 1e-9
 
 
+def test_a_narrow_hill_in_line_with_a_broad_one_is_found():
+    broad = torch.full((8,), 0.3, dtype=torch.float64)
+    narrow = broad.clone()
+    narrow[2] = 0.875
+
+    def hills(x):
+        return (-(x - broad).square().sum(-1) / 0.2).exp() + 2.0 * (-(x - narrow).square().sum(-1) / 0.005).exp()
+
+    for seed in range(3):
+        x, _ = maximize(Formula(hills), unit_box(8), raw_samples=256, num_restarts=8, seed=seed)
+        torch.testing.assert_close(x[0], narrow, rtol=0, atol=0.05)
+
+
+def test_coordinates_that_are_high_on_different_tops_meet():
+    # In every coordinate a hill of its own, too narrow to be seen from elsewhere. Without crossing only 8 of 10 meet.
+    def hills(x):
+        return (-(x - 0.7).square() / 0.0005).exp().sum(-1)
+
+    for seed in range(3):
+        assert maximize(Formula(hills), unit_box(10), raw_samples=256, num_restarts=8, seed=seed)[1] > 9.0 - 1e-6
+
+
 def test_points_where_the_function_is_nan_are_never_chosen():
     x, value = maximize(Formula(lambda x: torch.where(x[:, 0] > 0.6, torch.nan, x.sum(-1))), unit_box(2))
     assert value.isfinite()
@@ -184,7 +206,7 @@ def test_acquisition_of_the_wrong_shape_or_without_gradient(function, message):
         maximize(Formula(function), unit_box(2), raw_samples=8)
 
 
-@pytest.mark.parametrize(("dim", "starts"), [(1, 3), (2, 3), (3, 6), (6, 13), (12, 22)])
+@pytest.mark.parametrize(("dim", "starts"), [(1, 3), (2, 3), (3, 6), (6, 12), (12, 18)])
 def test_the_more_dimensions_the_more_starts(dim, starts, monkeypatch):
     climbed = []
 

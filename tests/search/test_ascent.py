@@ -71,27 +71,75 @@ def test_a_flat_function_costs_one_evaluation():
     assert np.array_equal(x, starts(3, 2))
 
 
-def test_starts_that_cannot_catch_up_with_a_known_value_are_dropped():
-    function, calls = quadratic(np.array([0.5, 0.5]), np.array([1.0, 20.0]))
-    ascend(function, starts(6, 2), maxiter=100, first_step=0.1)
+def test_starts_that_cannot_catch_up_with_the_best_are_dropped():
+    def function(x):
+        value, gradient = plain(x)
+        high = x[:, 0] > 0.9
+        return np.where(high, 1e6, value), np.where(high[:, None], 0.0, gradient)
+
+    plain, calls = quadratic(np.array([0.5, 0.5]), np.array([1.0, 20.0]))
+    low = 0.8 * starts(6, 2)
+    ascend(plain, low, maxiter=100, first_step=0.1)
     until_the_top = len(calls)
     calls.clear()
-    _, value = ascend(function, starts(6, 2), maxiter=100, first_step=0.1, best=1e6)
+    _, value = ascend(function, np.concatenate([low, [[0.95, 0.5]]]), maxiter=100, first_step=0.1)
     assert len(calls) < until_the_top
-    assert value.max() < -1e-8
+    assert value[:-1].max() < -1e-8
 
 
-def test_a_tolerance_ends_a_climb_where_it_hardly_rises_any_more():
+def test_a_tolerance_ends_a_climb_below_the_best_where_it_hardly_rises_any_more():
     top = np.random.default_rng(1).random(10)
 
     def function(x):
         value, gradient = plain(x)
-        return 1.0 + value, gradient
+        on_other = x[:, 0] > 1.0 - 1e-12
+        return np.where(on_other, 1.5, 1.0 + value), np.where(on_other[:, None], 0.0, gradient)
 
     plain, calls = quadratic(top, np.logspace(0, 3, 10))
-    ascend(function, starts(1, 10), maxiter=300, first_step=0.1)
-    until_the_top = len(calls)
-    calls.clear()
-    _, value = ascend(function, starts(1, 10), maxiter=300, first_step=0.1, tolerance=1e-3)
-    assert len(calls) < until_the_top
-    assert value.max() > 1.0 - 0.05
+    low = 0.9 * starts(1, 10)
+    other = np.ones((1, 10))
+    value = {}
+    for tolerance in (0.0, 1e-3):
+        for x in (low, np.concatenate([low, other])):
+            calls.clear()
+            _, reached = ascend(function, x, maxiter=300, first_step=0.1, tolerance=tolerance)
+            value[tolerance, len(x)] = reached[0], len(calls)
+    # Alone it is the best, and climbs to its top whatever the tolerance.
+    assert value[1e-3, 1] == value[0.0, 1]
+    assert value[1e-3, 1][0] > 1.0 - 1e-8
+    assert value[1e-3, 2][1] < value[1e-3, 1][1]
+
+
+def test_more_starts_join_those_still_running():
+    function, calls = quadratic(np.array([0.5, 0.5]), np.array([1.0, 20.0]))
+    asked = []
+
+    def more(x, value):
+        asked.append((len(x), value.copy()))
+        return np.array([[0.1, 0.9], [np.nan, 0.5]]) if len(asked) == 1 else x[:0]
+
+    first = np.array([[0.9, 0.1], [0.05, 0.05], [0.6, 0.95]])
+    x, value = ascend(function, first, maxiter=100, first_step=0.01, more=more, few=3)
+    assert asked[0][0] == 3
+    assert asked[1][0] == 5
+    # They are evaluated with the trials of those before.
+    assert calls[:2] == [3, 5]
+    assert np.array_equal(asked[0][1], function(first)[0])
+    assert value[:4].max() > -1e-8
+    assert np.isnan(value[4])
+    assert x.shape == (5, 2)
+
+
+def test_more_starts_are_asked_for_when_few_are_running():
+    function, calls = quadratic(np.array([0.5, 0.5]), np.array([1.0, 20.0]))
+    running = []
+
+    def more(x, value):
+        running.append(len(calls))
+        return x[:0]
+
+    ascend(function, starts(6, 2), maxiter=100, first_step=0.1, more=more, few=1)
+    # Asked only once no more than one is running, then at every evaluation until the end.
+    assert running[-1] == len(calls)
+    assert calls[running[0] :] == [1] * (len(calls) - running[0])
+    assert all(count > 1 for count in calls[: running[0]])
