@@ -7,8 +7,8 @@ random signs, those of block k are the rows of
     diag(radii_k) H S_k (H S_2 H S_1 H S_0) / ℓ
 
 cut to D columns. All blocks share the rotation in parentheses, after which no direction is special; their own signs
-make them independent. Two transforms less would do for most directions, but along single inputs frequencies would lie on
-a coarse lattice. Points lie side by side, so that every step is one on whole vectors.
+make them independent. With fewer shared transforms the frequencies along single inputs would lie on a coarse lattice.
+Points lie side by side, so that every step is one on whole vectors.
 """
 
 from __future__ import annotations
