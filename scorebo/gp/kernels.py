@@ -136,6 +136,10 @@ class Kernel:
             "scorebo.gp.Kernel."
         )
 
+    def radial_scale(self, uniform: Tensor) -> Tensor:
+        """Random factors, one for each uniform number, that turn standard normal vectors into frequencies."""
+        raise InputError(f"The kernel {type(self).__name__} does not say of what normal vectors its frequencies are.")
+
     def __call__(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         """Covariance of every pair of points under every set.
 
@@ -241,9 +245,10 @@ class Matern52(Kernel):
     def frequencies(self, uniform: Tensor) -> Tensor:
         """Multivariate Student's t with 5 degrees of freedom: a normal divided by the root of an independent χ²/5."""
         normal = torch.special.ndtri(uniform)
-        # Half a χ² with 5 degrees of freedom is a Γ(5/2, 1).
-        gamma = torch.from_numpy(np.exp(_log_gamma_quantile()(normal[..., -1:].numpy())))
-        return normal[..., :-1] / (gamma / 2.5).sqrt()
+        return normal[..., :-1] / _root_chi_square(normal[..., -1:])
+
+    def radial_scale(self, uniform: Tensor) -> Tensor:
+        return _root_chi_square(torch.special.ndtri(uniform)).reciprocal()
 
 
 @dataclass(frozen=True)
@@ -259,8 +264,17 @@ class RBF(Kernel):
         """Standard normal; the last uniform is not used."""
         return torch.special.ndtri(uniform[..., :-1])
 
+    def radial_scale(self, uniform: Tensor) -> Tensor:
+        return torch.ones_like(uniform)
+
 
 _CODES: dict[type[Kernel], int] = {Matern52: _covariances.MATERN52, RBF: _covariances.RBF}
+
+
+def _root_chi_square(normal: Tensor) -> Tensor:
+    """Root of χ²/5 with 5 degrees of freedom at the quantiles of these standard normal numbers."""
+    # Half a χ² with 5 degrees of freedom is a Γ(5/2, 1).
+    return (torch.from_numpy(np.exp(_log_gamma_quantile()(normal.numpy()))) / 2.5).sqrt()
 
 
 @lru_cache

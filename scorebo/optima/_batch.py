@@ -1,7 +1,7 @@
 """Paths of one set and their gradients at many points at once, compiled.
 
 The paths of a set share its frequencies: two matrix products for each block of these serve all points, whichever path
-each belongs to.
+each belongs to. Structured frequencies need no matrix, see `_structured`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numba
 import numpy as np
 
 from scorebo._numba.cache import njit
+from scorebo.optima._structured import add_structured_waves
 from scorebo.optima._waves import BLOCK, radial, sincos
 
 _exact = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
@@ -111,14 +112,16 @@ def evaluate_batch(X, which, paths, values, gradients):  # type: ignore[no-untyp
     Args:
         X: `k x D`.
         which: `k`, the path at each point.
-        paths: as in `screen`, frequencies and weights `in_blocks`.
+        paths: as in `screen`, frequencies and weights `in_blocks`; and the structure of further waves as
+            `add_structured_waves` wants it.
         values: `k`, overwritten.
         gradients: `k x D`, overwritten.
     """
-    kernel, omega, a, b, inputs, precision, beta, mean = paths
+    kernel, omega, a, b, inputs, precision, beta, mean, structure = paths
     values[:] = mean
     gradients[:] = 0.0
     _add_waves(X, which, omega, a, b, values, gradients)
+    add_structured_waves(X, which, structure, values, gradients)
     for group in precision:
         if np.isnan(group[0]):
             break

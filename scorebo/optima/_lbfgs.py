@@ -28,6 +28,7 @@ LONGEST_FIRST, LONGEST = 0.3, 1.0
 SHORT_DIM, SHORT = 100, 0.5
 
 _options = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
+_sums = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 
 
 class _Climbs(NamedTuple):
@@ -39,7 +40,7 @@ class _Climbs(NamedTuple):
     direction: np.ndarray
     moves: np.ndarray  # the last changes of x / scale
     changes: np.ndarray  # and of the slope, negated
-    free: np.ndarray  # coordinates that no bound holds
+    free: np.ndarray  # 1 in coordinates that no bound holds, 0 in the others
     height: np.ndarray  # at x
     gains: np.ndarray  # the last and the one before
     fraction: np.ndarray  # of the direction that is tried
@@ -64,49 +65,59 @@ def _room(count, dim):  # type: ignore[no-untyped-def]
     rows, memory = (count, dim), (count, MEMORY, dim)
     return _Climbs(
         np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows), np.empty(memory), np.empty(memory),
-        np.empty(rows, dtype=np.bool_), np.empty(count), np.empty((count, 2)), np.empty(count), np.empty(count),
+        np.empty(rows), np.empty(count), np.empty((count, 2)), np.empty(count), np.empty(count),
         np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64),
     )  # fmt: skip
+
+
+@numba.njit(**_sums)
+def _products(move, change, free, direction):  # type: ignore[no-untyped-def]
+    """Over the free coordinates move·change, change·change and move·direction, which is zero elsewhere."""
+    curvature, length, along = 0.0, 0.0, 0.0
+    for d in range(move.shape[0]):
+        own = change[d] * free[d]
+        curvature += move[d] * own
+        length += change[d] * own
+        along += move[d] * direction[d]
+    return curvature, length, along
+
+
+@numba.njit(**_sums)
+def _dot(change, direction):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for d in range(change.shape[0]):
+        total += change[d] * direction[d]
+    return total
+
+
+@numba.njit(**_sums)
+def _add_free(weight, vector, free, direction):  # type: ignore[no-untyped-def]
+    for d in range(vector.shape[0]):
+        direction[d] += weight * vector[d] * free[d]
 
 
 @numba.njit(**_options)
 def _direction(gradient, free, moves, changes, stored, newest, direction):  # type: ignore[no-untyped-def]
     """Two-loop recursion over the free coordinates, for the ascent of a function of this gradient."""
-    dim = gradient.shape[0]
-    weight = np.zeros(MEMORY)
-    product = np.zeros(MEMORY)
+    weight, product = np.zeros(MEMORY), np.zeros(MEMORY)
     shrink = 1.0
-    for d in range(dim):
-        direction[d] = gradient[d] if free[d] else 0.0
+    for d in range(gradient.shape[0]):
+        direction[d] = gradient[d] * free[d]
     for back in range(stored):
         k = (newest - back) % MEMORY
-        length = 0.0
-        for d in range(dim):
-            if free[d]:
-                product[k] += moves[k, d] * changes[k, d]
-                weight[k] += moves[k, d] * direction[d]
-                length += changes[k, d] * changes[k, d]
-        if product[k] <= 1e-10 * length:  # no curvature left over these coordinates
-            product[k] = 0.0
+        curvature, length, along = _products(moves[k], changes[k], free, direction)
+        if curvature <= 1e-10 * length:  # none left over these coordinates
             continue
-        weight[k] /= product[k]
-        for d in range(dim):
-            if free[d]:
-                direction[d] -= weight[k] * changes[k, d]
+        product[k], weight[k] = curvature, along / curvature
+        _add_free(-weight[k], changes[k], free, direction)
         if shrink == 1.0:
-            shrink = product[k] / length
-    for d in range(dim):
+            shrink = curvature / length
+    for d in range(gradient.shape[0]):
         direction[d] *= shrink
     for back in range(stored - 1, -1, -1):
         k = (newest - back) % MEMORY
         if product[k] > 0.0:
-            other = 0.0
-            for d in range(dim):
-                if free[d]:
-                    other += changes[k, d] * direction[d]
-            for d in range(dim):
-                if free[d]:
-                    direction[d] += moves[k, d] * (weight[k] - other / product[k])
+            _add_free(weight[k] - _dot(changes[k], direction) / product[k], moves[k], free, direction)
 
 
 @numba.njit(**_options)
@@ -137,9 +148,9 @@ def _free(climbs, s, ground):  # type: ignore[no-untyped-def]
     x, slope, free = climbs.x[s], climbs.slope[s], climbs.free[s]
     steepest = 0.0
     for d in range(x.shape[0]):
-        free[d] = not ((x[d] <= ground.lower[d] and slope[d] < 0.0) or (x[d] >= ground.upper[d] and slope[d] > 0.0))
-        if free[d]:
-            steepest = max(steepest, abs(slope[d]))
+        held = (x[d] <= ground.lower[d] and slope[d] < 0.0) or (x[d] >= ground.upper[d] and slope[d] > 0.0)
+        free[d] = 0.0 if held else 1.0
+        steepest = max(steepest, free[d] * abs(slope[d]))
     return steepest
 
 

@@ -13,6 +13,7 @@ from scorebo.optima._batch import in_blocks
 from scorebo.optima._lbfgs import Ground, climb_together
 from scorebo.optima._search import choose_starts
 from scorebo.optima.raw import MANY_DIMENSIONS
+from scorebo.optima.structured import Arrays, no_structure
 
 Floats = NDArray[np.float64]
 
@@ -38,16 +39,14 @@ FINALISTS = 4
 def search_set(
     points: Floats, values: Floats, candidates: NDArray[np.int64], tolerance: Floats, count: int, paths: tuple,
     single: tuple, scale: Floats, lower: Floats, upper: Floats, unit: float, optimal: Floats,
-    generator: np.random.Generator,
+    structures: tuple[Arrays | None, Arrays | None], generator: np.random.Generator,
 ) -> tuple[int, int]:  # fmt: skip
     """Maximize every path of one set; arguments and results as in `_search.search_set`.
 
-    `count` is the number of climbs of the first generation; the `generator` mixes the parents of the others.
+    `count` is the number of climbs of the first generation; the `structures` of the frequencies, where they have
+    one, are in double and in single precision; the `generator` mixes the parents of the later generations.
     """
-    rough, exact = (
-        Ground((kernel, *in_blocks(omega, a, b), *rest), scale, lower, upper, unit)
-        for kernel, omega, a, b, *rest in (single, paths)
-    )
+    rough, exact = (Ground(part, scale, lower, upper, unit) for part in map(prepare, (single, paths), structures[::-1]))
     best = np.full(len(values), -np.inf)
     pools = [_Pool(lower, upper, NEWS * unit) for _ in values]
     starts = [points[choose_starts(points, candidates[p], scale, count)] for p in range(len(values))]
@@ -68,6 +67,14 @@ def search_set(
     tops, heights, _, used = _climb_each([pool.tops[:FINALISTS] for pool in pools], rough, best, FINE)
     highest = [x[[h.argmax()]] for x, h in zip(tops, heights, strict=True)]
     return roughly + used, _finish(highest, points, values, tolerance, exact, optimal)
+
+
+def prepare(paths: tuple, structure: Arrays | None) -> tuple:
+    """The paths of a set as `evaluate_batch` wants them, their waves by their structure where there is one."""
+    kernel, omega, a, b, *rest = paths
+    if structure is not None:
+        omega, a, b = (part[:, :0] for part in (omega, a, b))
+    return kernel, *in_blocks(omega, a, b), *rest, no_structure(omega.dtype) if structure is None else structure
 
 
 class _Pool:

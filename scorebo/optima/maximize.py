@@ -94,7 +94,8 @@ def maximize_paths(
         if paths.dim <= NEWTON_DIM:
             _search.search_set(*task)
         else:
-            generations.search_set(*task, generator("optima", seed, "generations", m))
+            structures = paths.structure_of_set(m), paths.structure_of_set(m, single=True)
+            generations.search_set(*task, structures, generator("optima", seed, "generations", m))
     inputs = torch.from_numpy(optimal).transpose(0, 1).contiguous()
     return inputs, paths.own(inputs.unsqueeze(-2))[0]
 

@@ -23,6 +23,7 @@ from scorebo.gp import FullyBayesianGP, Kernel, Warped
 from scorebo.gp.kernels import strictly_inside
 from scorebo.optima import _search
 from scorebo.optima._screen import waves_at
+from scorebo.optima.structured import Arrays, Structure, draw_structure
 from scorebo.seeds import derive, generator
 
 # Points evaluated at once: M x points x F waves, held in 64 MB.
@@ -42,6 +43,7 @@ class PosteriorPaths:
         lengthscale: `M x D`.
         update_weights: β, `N x M x n`, outputscale included.
         mean: `M`.
+        structure: what the frequencies are products of; None where there is no such structure.
     """
 
     kernel: Kernel
@@ -52,6 +54,7 @@ class PosteriorPaths:
     lengthscale: Tensor
     update_weights: Tensor
     mean: Tensor
+    structure: Structure | None = None
 
     @property
     def num_paths(self) -> int:
@@ -111,6 +114,13 @@ class PosteriorPaths:
         a, b, beta = (np.ascontiguousarray(part[:, m]) for part in (a, b, beta))
         return kernel, omega[m], a, b, inputs, precision[m], beta, mean[m]
 
+    def structure_of_set(self, m: int, *, single: bool = False) -> Arrays | None:
+        """The structure of the frequencies of set m and the weights of its waves, for `add_structured_waves`."""
+        if self.structure is None:
+            return None
+        dtype = np.float32 if single else np.float64
+        return self.structure.of_sample(m, self.lengthscale, self.cosine_weights, self.sine_weights, dtype)
+
     @cached_property
     def single(self) -> tuple:
         """ω `M x D x F`, a and b in single precision."""
@@ -151,10 +161,12 @@ def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int =
         raise InputError("Paths under warped inputs are drawn set by set: take those of model.unwarped(m).")
     num_mcmc_samples, dim, count = model.num_mcmc_samples, model.dim, num_features // 2
 
-    # One sequence cut into M pieces: each covers the spectrum evenly by itself, and no two are alike.
-    engine = SobolEngine(dim + 1, scramble=True, seed=derive("paths", seed, "frequencies") % 2**31)
-    uniform = engine.draw(num_mcmc_samples * count, dtype=torch.float64).reshape(num_mcmc_samples, count, dim + 1)
-    frequencies = model.kernel.frequencies(strictly_inside(uniform)) / model.lengthscale.unsqueeze(-2)
+    structure = draw_structure(model.kernel, num_mcmc_samples, dim, count, seed)
+    # Kept as the compiled search wants them: at D = 388 and 8192 features a second copy is 200 MB.
+    if structure is None:
+        frequencies = _quasi_random_frequencies(model, count, seed).mT.contiguous().mT
+    else:
+        frequencies = structure.frequencies(model.lengthscale, count)
 
     normal = generator("paths", seed, "weights").standard_normal
     weights = torch.from_numpy(normal((2, num_paths, num_mcmc_samples, count)))
@@ -162,8 +174,6 @@ def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int =
     noise = torch.from_numpy(normal((num_paths, num_mcmc_samples, len(model.train_X))))
     noise *= model.noise_variance.sqrt().unsqueeze(-1)
 
-    # Kept as the compiled search wants them: at D = 388 and 8192 features a second copy is 200 MB.
-    frequencies = frequencies.mT.contiguous().mT
     omega = frequencies.mT.numpy()
     waves = waves_at(model.train_X.contiguous().numpy(), omega, weights[0].numpy(), weights[1].numpy())
     prior = model.mean[:, None] + torch.from_numpy(waves)
@@ -171,5 +181,13 @@ def sample_paths(model: FullyBayesianGP, num_paths: int = 8, num_features: int =
     update = torch.cholesky_solve(residual, model.cholesky).permute(2, 0, 1) * model.outputscale[:, None]
     return PosteriorPaths(
         model.kernel, frequencies, weights[0], weights[1], model.train_X, model.lengthscale, update.contiguous(),
-        model.mean,
+        model.mean, structure,
     )  # fmt: skip
+
+
+def _quasi_random_frequencies(model: FullyBayesianGP, count: int, seed: int) -> Tensor:
+    """`M x F x D` from one sequence cut into M pieces: each covers the spectrum evenly by itself, no two are alike."""
+    engine = SobolEngine(model.dim + 1, scramble=True, seed=derive("paths", seed, "frequencies") % 2**31)
+    uniform = engine.draw(model.num_mcmc_samples * count, dtype=torch.float64)
+    uniform = uniform.reshape(model.num_mcmc_samples, count, model.dim + 1)
+    return model.kernel.frequencies(strictly_inside(uniform)) / model.lengthscale.unsqueeze(-2)

@@ -179,6 +179,7 @@ def of_samples(paths: PosteriorPaths, keep: slice) -> PosteriorPaths:
         paths, frequencies=paths.frequencies[keep], cosine_weights=paths.cosine_weights[:, keep].contiguous(),
         sine_weights=paths.sine_weights[:, keep].contiguous(), lengthscale=paths.lengthscale[keep],
         update_weights=paths.update_weights[:, keep].contiguous(), mean=paths.mean[keep],
+        structure=paths.structure and paths.structure.of_samples(keep),
     )  # fmt: skip
 
 

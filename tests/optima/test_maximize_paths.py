@@ -9,7 +9,7 @@ from conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 from scorebo.errors import InputError
 from scorebo.optima import _search, generations, sample_optima, sample_paths
-from scorebo.optima._batch import evaluate_batch, in_blocks
+from scorebo.optima._batch import evaluate_batch
 from scorebo.optima._climb import climb_newton, newton_step, step_workspace
 from scorebo.optima._lbfgs import Ground, climb_together
 from scorebo.optima._waves import workspace
@@ -197,9 +197,8 @@ def by_newton(starts, paths, scale):
 
 
 def ground_of(paths, scale, single=False):
-    kernel, omega, a, b, *rest = paths.of_set(0, single=single)
-    dim = paths.dim
-    return Ground((kernel, *in_blocks(omega, a, b), *rest), scale, np.zeros(dim), np.ones(dim), 1.0)
+    prepared = generations.prepare(paths.of_set(0, single=single), paths.structure_of_set(0, single=single))
+    return Ground(prepared, scale, np.zeros(paths.dim), np.ones(paths.dim), 1.0)
 
 
 def by_lbfgs(starts, paths, scale):
