@@ -58,9 +58,9 @@ speed-bo: $(INSTALLED)
 	$(BIN)/python scripts/speed/compare_bo_speed.py $(ARGS)
 
 bench: $(INSTALLED)
-	$(BIN)/python scripts/speed/steps.py
+	$(BIN)/python scripts/speed/steps.py $(STEPS_ARGS)
 	$(BIN)/python scripts/speed/growth.py --kinds SCoreBO-HR --out results/bench \
-	  --implementations "scorebo, nuts" "scorebo, sequential" "before, nuts"
+	  --implementations "scorebo, nuts" "scorebo, sequential" "before, nuts" $(GROWTH_ARGS)
 	$(BIN)/python scripts/speed/bench.py $(ARGS)
 
 # torch last and from a file of its own: what it needs is there by then, in the locked versions.
