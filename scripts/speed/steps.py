@@ -152,7 +152,7 @@ def additive_run() -> float:
         settings = ["benchmark=addgp10", "acquisition=scorebo_hr", "seed=1", "metrics_every=100"]
         began = os.times()
         subprocess.run(
-            [sys.executable, "-m", "scorebo", "run", *settings, f"results={results}"],
+            [sys.executable, "-m", "scorebo", "run", "--quiet", *settings, f"results={results}"],
             check=True,
             stdout=subprocess.DEVNULL,
         )
