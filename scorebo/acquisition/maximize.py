@@ -182,7 +182,7 @@ class _Hills:
 
 @dataclass
 class _Scans:
-    """Starts on further hills, told by the tops reached: once, and again whenever one of these becomes the highest.
+    """Starts on further hills, found from the tops reached: once, and again whenever one of these becomes the highest.
 
     Attributes:
         hills: what is climbed.

@@ -131,8 +131,8 @@ def _replay(runs: Sequence[StoredRun], count: int, seed: int) -> bool:
         iteration = choose.randint(1, len(run.reading(identity)[0].records))
         done = replay(run, iteration)
         differ |= bool(done.differences)
-        told = f"differs: {'; '.join(done.differences[:3])}" if done.differences else "bit-equal, timings apart"
-        print(f"{identity[:RUN_DIGITS]} ({run.place.parent.name}), iteration {iteration}: {told}", flush=True)
+        outcome = f"differs: {'; '.join(done.differences[:3])}" if done.differences else "bit-equal, timings apart"
+        print(f"{identity[:RUN_DIGITS]} ({run.place.parent.name}), iteration {iteration}: {outcome}", flush=True)
     return differ
 
 

@@ -138,7 +138,9 @@ class Kernel:
 
     def radial_scale(self, uniform: Tensor) -> Tensor:
         """Random factors, one for each uniform number, that turn standard normal vectors into frequencies."""
-        raise InputError(f"The kernel {type(self).__name__} does not say of what normal vectors its frequencies are.")
+        raise InputError(
+            f"The kernel {type(self).__name__} defines no radial scale of its frequencies (`radial_scale`)."
+        )
 
     def __call__(self, X1: Tensor, X2: Tensor, lengthscale: Tensor, outputscale: Tensor) -> Tensor:
         """Covariance of every pair of points under every set.

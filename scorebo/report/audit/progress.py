@@ -85,7 +85,7 @@ def _fallback(what: str, row: Mapping[Any, Any], others: pd.Series, grave: bool,
         NOTE if not more else SERIOUS if grave and row["share"] > MOST_ITERATIONS else WARNING,
         f"{what} in {row['share']:.0%} of the iterations of {row['acquisition']} on {row['benchmark']}{beside}.",
         "See `scorebo failures` for the reasons; in these iterations the method was not what its name says, which has "
-        "to be told with any comparison.",
+        "to be reported with any comparison.",
         runs,
     )
 
@@ -120,8 +120,8 @@ def stalls(study: Study) -> Iterator[Finding]:
                 "acquisition_optimizer.raw_samples); at a corner of the box it may be right.",
                 runs,
             )
-    judged = study.table.loc[study.table["negative_mll"].notna(), ["run_id", "negative_mll"]]
-    models = _longest_repeats(judged, "negative_mll")
+    evaluated = study.table.loc[study.table["negative_mll"].notna(), ["run_id", "negative_mll"]]
+    models = _longest_repeats(evaluated, "negative_mll")
     if frozen := frozenset(models.index[models >= QUERIES / 2]):
         yield Finding(
             WARNING,

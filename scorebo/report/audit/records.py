@@ -114,7 +114,7 @@ def unequal_optima(study: Study) -> Iterator[Finding]:
     for task, part in runs[differ].groupby("benchmark", sort=False):
         yield Finding(
             SERIOUS,
-            f"Runs on {task} were judged by different optimal values (up to {spread[part.index].max():.3g} apart): "
+            f"Runs on {task} have different optimal values (up to {spread[part.index].max():.3g} apart): "
             "their regrets cannot be compared.",
             "Run those with the older value again, or compare by best_noiseless.",
             frozenset(part.index),
