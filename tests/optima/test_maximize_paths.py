@@ -5,7 +5,6 @@ import pytest
 import torch
 from botorch.models.deterministic import GenericDeterministicModel
 from botorch.utils.sampling import optimize_posterior_samples
-from conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 from scorebo.errors import InputError
 from scorebo.optima import _search, generations, sample_optima, sample_paths
@@ -16,6 +15,7 @@ from scorebo.optima._waves import workspace
 from scorebo.optima.raw import raw_points
 from scorebo.seeds import derive
 from scripts.speed import optima_speed
+from tests.conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 
 def unit_box(dim: int) -> torch.Tensor:

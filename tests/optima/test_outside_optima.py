@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 from scorebo.errors import InputError
 from scorebo.gp import Additive, FullyBayesianGP, Warped
 from scorebo.optima import sample_optima, sample_paths
 from scorebo.optima.maximize import NEWTON_DIM
 from tests import outside_models
+from tests.conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 KERNELS = [("matern52", outside_models.SameWaves()), ("rbf", outside_models.RBF())]
 

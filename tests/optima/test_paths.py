@@ -4,12 +4,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 from scorebo.errors import InputError
 from scorebo.gp import Kernel
 from scorebo.optima import _search, sample_paths
 from scorebo.optima._waves import evaluate, sincos, workspace
+from tests.conftest import additive_ensemble, random_ensemble, warped_ensemble
 
 KERNELS = ["matern52", "rbf"]
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import torch
-from conftest import random_ensemble
 
 from scorebo.optima import sample_paths
 from scorebo.optima.raw import MOST_EFFORT, effort, raw_points
+from tests.conftest import random_ensemble
 
 
 def box(dim: int) -> torch.Tensor:

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import torch
-from conftest import additive_ensemble, random_ensemble
 from scipy import stats
 from scipy.linalg import hadamard as hadamard_matrix
 
@@ -9,6 +8,7 @@ from scorebo.gp import Kernel
 from scorebo.optima import generations, sample_paths, structured
 from scorebo.optima._batch import evaluate_batch
 from scorebo.optima._structured import LANES, SHARED, hadamard
+from tests.conftest import additive_ensemble, random_ensemble
 
 DIM = structured.DENSE_DIM + 6  # blocks of 128
 
